@@ -17,7 +17,7 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
 
     Args:
         folder: a folder that save or the `transformers` library wrote, or ``hf:NAME`` for a name on the hub.
-        device: where to put the model; by default the fastest available.
+        device: where to put the model; by default cuda where there is one, else the processor.
         max_bytes: bound on the size of the weights on disk.
 
     Raises:

@@ -14,6 +14,8 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
 Pooler = Literal["none", "tanh", "relu"]
+DropoutAt = Literal["everywhere", "sublayers"]
+PaddingMask = Literal["keys", "queries_too", "mixed_heads"]
 
 LARGEST = {
     "vocab_size": 1_000_000,
@@ -31,7 +33,7 @@ FLAGS = (
     *("scale_embeddings", "embedding_norm", "residual", "scale_scores", "projections"),
     *("share_query_key", "share_key_value", "bias", "causal", "tied_output"),
     *("share_embeddings", "sinusoidal_halves", "starts_with_pad", "output_bias", "pair_head"),
-    "positions_skip_padding",
+    *("positions_skip_padding", "pad_is_read"),
 )
 
 
@@ -62,7 +64,7 @@ def head_size(d_model: int, n_heads: int, d_head: int | None) -> int:
     return d_model // n_heads
 
 
-PADDED = -1  # stands for padding in token ids where pad_id is None; it is embedded as token 0 and hidden
+PADDED = -1  # stands for padding in the token ids of a model that may read its padding token in a text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +81,18 @@ class ModelConfig:
         n_layers: blocks of the encoder, and of the decoder where there is one.
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
-        pad_id: id of the padding token, which is hidden wherever it stands; None where a text may hold it, or the
-            vocabulary has none: then PADDED stands for padding.
+        dropout_at: "everywhere" drops embeddings, attention weights, the feed-forward layer's inside, every sublayer's
+            output and what the head reads; "sublayers" the outputs of the sublayers alone.
+        padding_mask: of an Encoder: which pairs padding hides. "keys": pairs whose key is padding, with minus infinity;
+            "queries_too": those whose query is padding as well, with -1e20, so that a padding row averages over all;
+            "mixed_heads": the same, repeated head by head, so that heads use other sentences' masks (a slip).
+        pad_id: id of the padding token, whose row of the embedding stands where a text was padded; None where the
+            vocabulary has none, and that is the row of token 0.
+        pad_is_read: the padding token is read as any other where a text has it, and what was padded is hidden alone
+            (transformers: its attention_mask); False hides the token wherever it stands.
         positions: how positions are encoded.
-        positions_skip_padding: learned positions count real tokens alone, and padding has none (RoBERTa).
+        positions_skip_padding: learned positions count no padding token, typed or padded, which has one of its own
+            (RoBERTa).
         scale_embeddings: multiply token embeddings by sqrt(d_model) (section 3.4).
         n_segments: segment embeddings (BERT has 2); 0 means none.
         embedding_norm: normalise the summed embeddings, as BERT does.
@@ -104,7 +114,8 @@ class ModelConfig:
         share_embeddings: Translation's encoder and decoder look up one matrix (section 3.4); one vocabulary for both.
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
             instead of taking turns as in the paper.
-        starts_with_pad: Translation's target begins with the padding token, which then hides nothing there (Marian).
+        starts_with_pad: Translation's target begins with the padding token, which is then read wherever it stands
+            (Marian).
         output_bias: Translation's output matrix has a bias per word.
         pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
@@ -118,7 +129,10 @@ class ModelConfig:
     n_layers: int = 2
     max_len: int = 512
     dropout: float = 0.1
+    dropout_at: DropoutAt = "everywhere"
+    padding_mask: PaddingMask = "keys"
     pad_id: int | None = 0
+    pad_is_read: bool = False
     positions: Positions = "sinusoidal"
     positions_skip_padding: bool = False
     scale_embeddings: bool = False
@@ -146,6 +160,11 @@ class ModelConfig:
     output_bias: bool = False
     pair_head: bool = True
 
+    @property
+    def dropout_elsewhere(self) -> float:
+        """Probability of dropping an entry anywhere but at a sublayer's output."""
+        return self.dropout if self.dropout_at == "everywhere" else 0.0
+
     def __post_init__(self) -> None:
         self._check_sizes()
         self._check_choices()
@@ -153,6 +172,11 @@ class ModelConfig:
         self._check_fit(d_head)
         object.__setattr__(self, "d_head", d_head)
         object.__setattr__(self, "target_vocab_size", self.target_vocab_size or self.vocab_size)
+
+    @property
+    def padding(self) -> int:
+        """What stands for padding in token ids, and is hidden: pad_id, or PADDED where a text may hold that token."""
+        return PADDED if self.pad_id is None or self.pad_is_read or self.starts_with_pad else self.pad_id
 
     def _check_sizes(self) -> None:
         for name, largest in LARGEST.items():
@@ -205,4 +229,6 @@ CHOICES: dict[str, Any] = {
     "scoring": Scoring,
     "pooling": Pooling,
     "pooler": Pooler,
+    "dropout_at": DropoutAt,
+    "padding_mask": PaddingMask,
 }

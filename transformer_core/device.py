@@ -1,20 +1,33 @@
-"""Which device computes: the fastest available, unless the caller names one."""
+"""Which device computes, and what it is called."""
 
 import os
+import platform
 
 import torch
 
 
+def cores() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def devices_here() -> dict[str, int]:
+    """Return how many devices of each kind this machine has."""
+    return {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available()), "cpu": 1}
+
+
 def best_device(name: str | None = None) -> torch.device:
-    """Return cuda, mps or cpu, the first that is available; `name` or the variable VITRINE_DEVICE overrides.
+    """Return cuda where there is one, else cpu; `name` or the variable VITRINE_DEVICE overrides.
+
+    mps computes only where it is named.
 
     Raises:
         ValueError: the named device is unknown or not available.
     """
     name = name or os.environ.get("VITRINE_DEVICE")
-    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available()), "cpu": 1}
+    counts = devices_here()
     if not name:
-        return torch.device(next(kind for kind, count in counts.items() if count))
+        return torch.device("cuda" if counts["cuda"] else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -23,3 +36,11 @@ def best_device(name: str | None = None) -> torch.device:
         here = ", ".join(kind for kind, count in counts.items() if count)
         raise ValueError(f"device={name!r} is not at hand here; at hand: {here}")
     return device
+
+
+def device_name(device: torch.device) -> str:
+    """Return what a device is called: a card's name, or the type of the processor and how many cores it has."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    kind = platform.machine() or "unknown"
+    return f"{kind}, {cores()} cores" if device.type == "cpu" else kind

@@ -6,7 +6,7 @@ Measures are of texts that the model never learned from; evaluation/weak_sides.p
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ MEASURED = "measured.json"
 LARGEST = 256 << 10
 MOST_ROWS, LONGEST_NAME, MOST_TEXTS = 400, 80, 10**9
 FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
-UNITS = ("review", "sentence", "caption", "story", "line")
-MEASURES = ("tokens_a_word", "nats_a_token")
+UNITS = ("review", "sentence", "caption", "story", "line", "poem")
+MEASURES = ("rarity", "nats_a_token")
 LOOKS = ("above", "rhyme")
 LARGEST_VALUE = 1e3
 LONGEST_TRAINING = 1e6  # minutes
 FEWEST = 30  # texts, for a share to be reported
 OTHERS = ("usual", "trained", "sureness", "verse")
+COUNTS = "learned"
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 
 
@@ -79,7 +80,8 @@ class Usual:
 
     Args:
         data, unit: as of Slice.
-        measure: "nats_a_token" (mean surprise) or "tokens_a_word" (tokens that a word is cut into).
+        measure: "nats_a_token" (mean surprise) or "rarity" (mean surprise by how often the model learned from a token).
+        tokens: of the texts, the fewest and the most.
         texts: how many were measured.
         median, high: of the texts; high is the 95th percentile.
     """
@@ -87,6 +89,7 @@ class Usual:
     data: str
     unit: str
     measure: str
+    tokens: tuple[int, int]
     texts: int
     median: float
     high: float
@@ -136,13 +139,31 @@ class HeadLook:
 
 @dataclass(frozen=True)
 class Measured:
-    """All that was measured of a model."""
+    """All that was measured of a model.
+
+    Args:
+        learned: how often each entry of the vocabulary stands in what the model learned from; empty if not known.
+    """
 
     slices: tuple[Slice, ...] = ()
     usual: tuple[Usual, ...] = ()
     trained: tuple[Trained, ...] = ()
     sureness: tuple[Sureness, ...] = ()
     verse: tuple[HeadLook, ...] = ()
+    learned: tuple[int, ...] = field(default=(), repr=False, hash=False)
+
+    def usual_at(self, measure: str, tokens: int) -> Usual | None:
+        """Return the usual values of a measure for texts of so many tokens, or of the nearest length.
+
+        Of several data the one whose 95th percentile is highest: a text is unusual where it is so beside all of them.
+        """
+        there = [row for row in self.usual if row.measure == measure]
+
+        def away(row: Usual) -> int:
+            return max(row.tokens[0] - tokens, tokens - row.tokens[1], 0)
+
+        nearest = min(map(away, there), default=0)
+        return max((row for row in there if away(row) == nearest), key=lambda row: row.high, default=None)
 
     def fitting(self, features: Collection[str], unit: str = "sentence") -> tuple[Slice, ...]:
         """Return the slices that describe a text: the one with most features in common, then the one of all texts.
@@ -206,6 +227,7 @@ def write_measured(folder: Path, measured: Measured) -> None:
     lists = [
         f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]" for name, own in rows.items()
     ]
+    lists += [f'  "{COUNTS}": {json.dumps(measured.learned)}'] if measured.learned else []
     (folder / MEASURED).write_text("{\n" + ",\n".join(lists) + "\n}\n", encoding="utf-8")
 
 
@@ -229,6 +251,7 @@ def read_measured(folder: Path) -> Measured:
             tuple(_trained(row) for row in _rows(found, "trained")),
             tuple(_sureness(row) for row in _rows(found, "sureness")),
             tuple(_head_look(row) for row in _rows(found, "verse")),
+            _counts(found.get(COUNTS, [])),
         )
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error
@@ -239,6 +262,12 @@ def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     if not isinstance(rows, list) or len(rows) > MOST_ROWS or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"{name} must be a list of at most {MOST_ROWS} objects")
     return rows
+
+
+def _counts(found: Any) -> tuple[int, ...]:
+    if not isinstance(found, list) or any(type(count) is not int or not 0 <= count <= MOST_TEXTS for count in found):
+        raise ValueError(f"{COUNTS}={found!r:.80} must be a list of whole numbers from 0 to {MOST_TEXTS}")
+    return tuple(found)
 
 
 def _slice(row: Mapping[str, Any]) -> Slice:
@@ -256,16 +285,22 @@ def _usual(row: Mapping[str, Any]) -> Usual:
     if median > high:
         raise ValueError(f"median={median} must be at most high={high}")
     texts, measure = whole_number(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
-    return Usual(_name(row), _one_of(row, "unit", UNITS), measure, texts, median, high)
+    tokens = _range_of(row, "tokens")
+    return Usual(_name(row), _one_of(row, "unit", UNITS), measure, tokens, texts, median, high)
 
 
 def _sureness(row: Mapping[str, Any]) -> Sureness:
     texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
     if right > texts:
         raise ValueError(f"right={right} must be at most texts={texts}")
-    words = tuple(whole_number(end, "words", 0, MOST_TEXTS) for end in _ends(row, "words"))
+    words = _range_of(row, "words")
     probability = tuple(number(end, "probability", 0, 1) for end in _ends(row, "probability"))
     return Sureness(words, probability, texts, right)  # type: ignore[arg-type]
+
+
+def _range_of(row: Mapping[str, Any], name: str) -> tuple[int, int]:
+    low, high = (whole_number(end, name, 0, MOST_TEXTS) for end in _ends(row, name))
+    return low, high
 
 
 def _ends(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

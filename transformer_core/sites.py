@@ -149,6 +149,13 @@ SITES: dict[str, Site] = {
         f"{VASWANI}, section 3.4",
         "the row, scaled so that positions do not drown it",
     ),
+    "one_hot": Site(
+        ("batch", "pos", "vocab"),
+        r"x_{i,j}=[t_i=j]",
+        "Mikolov et al. 2010, section 2",
+        "1 at the place of the id, 0 elsewhere",
+        "probability",
+    ),
     "segment_embedding": Site(STREAM, r"S_{s_i}", f"{BERT}, figure 2", "the row of the segment matrix of each token"),
     "position_embedding": Site(
         ("pos", "d_model"),

@@ -7,8 +7,12 @@ export function el(name, className = "", ...children) {
   return node;
 }
 
-// A text with its {…} filled in.
-export const fill = (template, parts) => template.replace(/\{(\w+)\}/g, (whole, name) => parts[name] ?? whole);
+// A text with its {…} filled in; {count:token|tokens} is the first form where the count is 1, as in pages/ui/language.py.
+export const fill = (template, parts) =>
+  template.replace(/\{(\w+)(?::([^{}|]*)\|([^{}|]*))?\}/g, (whole, name, one, many) => {
+    if (!(name in parts)) return whole;
+    return many === undefined ? parts[name] ?? whole : String(parts[name]) === "1" ? one : many;
+  });
 
 // A label with visible signs for blanks and line ends, without control characters.
 export function visible(label) {

@@ -34,10 +34,17 @@ const OTHERS = { chart, verdict };
 
 function figure(shown) {
   const place = el("div", `figure ${shown.component}`);
+  if (shown.covered) cover(place, true);
   return [place, () => (OTHERS[shown.component] ? OTHERS[shown.component](place, shown.data) : alive(place, shown))];
 }
 
-function question({ question: asked, finding, answers }) {
+// A figure that answers the question above it is seen once that is answered.
+function cover(place, covered) {
+  place.classList.toggle("covered", covered);
+  place.inert = covered;
+}
+
+function question({ question: asked, finding, answers }, figures) {
   const total = Object.values(answers).reduce((sum, count) => sum + count, 0);
   const rows = Object.entries(asked.options).map(([option, label]) => {
     const row = el("li", "", el("span", "", label));
@@ -57,18 +64,20 @@ function question({ question: asked, finding, answers }) {
       button.replaceWith(el("div", "measured", ...build(finding.said)));
       for (const [option, row] of rows) row.classList.toggle("right", option === finding.option);
       panel.classList.add("open");
+      for (const place of figures) cover(place, false);
     });
     panel.append(button);
-  }
+  } else for (const place of figures) cover(place, false); // nobody could tell the answer when the file was made
   return panel;
 }
 
 const main = document.getElementById("figure");
 main.append(el("p", "", about));
 for (const scene of scenes) {
-  const figures = scene.figures.map(figure);
+  const figures = scene.figures.map(figure), places = figures.map(([place]) => place);
+  const read = scene.sentences.map((sentence) => el("blockquote", "", sentence));
   const missing = figures.length ? "" : el("p", "quiet", fill(words.without, { screen: scene.screen }));
   main.append(el("article", "", el("h2", "", `${scene.number}. ${scene.title}`), el("div", "", ...build(scene.text)),
-    scene.question ? question(scene) : "", ...figures.map(([place]) => place), missing));
+    ...read, scene.question ? question(scene, places) : "", ...places, missing));
   for (const [, draw] of figures) draw();
 }

@@ -123,7 +123,8 @@ function show() {
   const look = el("a", "", words().look);
   look.href = state.look;
   look.target = "_blank";
-  foot.replaceChildren(look);
+  const open = !state.question || wants || state.stage === "measured"; // the screen shows what answers the question
+  foot.replaceChildren(...(open ? [look] : []));
 }
 
 // Without a room: a box for the code.

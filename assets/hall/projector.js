@@ -11,6 +11,7 @@ const SECRET = "vitrine room "; // begins the names under which this browser kee
 const WIDE = 1920, ZOOM = 2, LEAST_ZOOM = 1.9; // at this width a screen is shown so much larger than in a window of its own
 const MS_BETWEEN_DIGITS = 700, MS_BETWEEN_LOOKS = 60, SWIPE = 80, MS_BETWEEN_FITS = 250;
 const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figure's at a time
+const MS_OF_KEYS = 5000;
 const MS_TO_SETTLE = 300, MS_TO_WAIT = 4000; // until the largest figure is known, and for figures that are named
 const BOXES = ".st-key-picture [data-testid=stElementContainer]";
 const RAN = "[data-testid=stApp][data-test-script-state=notRunning] .st-key-language_and_share"; // every page has it
@@ -41,7 +42,13 @@ const stage = el("main", "screens");
 const join = el("aside", "join");
 const dark = el("div", "dark");
 const help = el("aside", "help", el("h2", "", words.keys), ...words.key_list.split("\n").map((line) => el("p", "", line)));
-dark.hidden = help.hidden = join.hidden = true;
+dark.hidden = join.hidden = true;
+help.classList.add("brief"); // at first, for so long as it takes to read
+const read = () => {
+  help.hidden = true;
+  help.classList.remove("brief");
+};
+setTimeout(() => help.classList.contains("brief") && read(), MS_OF_KEYS);
 question.setAttribute("aria-live", "polite");
 document.body.append(el("div", "words", el("header", "", title, place), text, question), stage, join, help, dark);
 
@@ -95,6 +102,7 @@ function figuresOf(page) {
     const key = [...box.classList].find((name) => name.startsWith("st-key-"))?.slice(7);
     let name = null;
     if (box.querySelector("[data-verdict], [data-number]")) name = "verdict";
+    else if (box.querySelector("[data-lines]")) name = "lines";
     else if (box.querySelector("[data-testid=stFullScreenFrame]")) name = ++charts > 1 ? `chart${charts}` : "chart";
     else if (box.querySelector(".stBidiComponent") && key !== "live") name = key;
     if (name) (found[name] ??= []).push(box);
@@ -125,6 +133,7 @@ function arrange(number) {
   }
   page.documentElement.toggleAttribute("data-figures", shown.size > 0 && !allControls);
   fit(made, page);
+  centre(page);
   return true;
 }
 
@@ -148,11 +157,23 @@ function fit(made, page) {
   }
 }
 
-// What a screen asks of its own accord is the lecturer's to ask: its answer is shown with the scene's.
+// Put figures into the middle of the room below what stands above them.
+function centre(page) {
+  const picture = page.querySelector(".st-key-picture"), room = page.querySelector("[data-testid=stMain]");
+  if (!picture || !room) return;
+  const lower = parseFloat(picture.style.translate.split(" ")[1]) || 0;
+  const free = room.clientHeight - (picture.getBoundingClientRect().bottom - lower);
+  const now = allControls || room.scrollTop ? 0 : Math.max(0, Math.floor(free / 2));
+  if (Math.abs(now - lower) > 2) picture.style.translate = `0 ${now}px`;
+}
+
+// What a screen covers is shown with the answer to the scene's question, and covered again with it; at once where the
+// scene asks nothing that the screen answers.
 function uncover(number) {
   const made = frames.get(number);
-  if (!made?.ready || (scenes[number - 1].question && stageOf(number) !== "measured")) return;
-  for (const button of made.frame.contentDocument.querySelectorAll("[class*=st-key-show_] button")) button.click();
+  if (!made?.ready) return;
+  const key = !chooses(number) || stageOf(number) === "measured" ? "show" : "hide";
+  for (const button of made.frame.contentDocument.querySelectorAll(`[class*=st-key-${key}_] button`)) button.click();
 }
 
 function prepare() {
@@ -169,7 +190,7 @@ function prepare() {
 }
 
 async function measure(number) {
-  if (!scenes[number - 1].question?.options || findings.has(number)) return;
+  if (!scenes[number - 1].question || findings.has(number)) return;
   const query = new URLSearchParams({ lecture: data.name, scene: number, lang: data.language });
   findings.set(number, null);
   try {
@@ -186,6 +207,7 @@ async function measure(number) {
 // ---- a scene
 
 const stageOf = (number) => stages.get(number) ?? "asked";
+const chooses = (number) => Object.keys(scenes[number - 1].question?.options ?? {}).length > 0;
 
 function show(number, { tell = true } = {}) {
   at = clamp(number);
@@ -362,6 +384,7 @@ function listen(target) {
     const act = KEYS[event.key] ?? KEYS[event.key.toLowerCase()] ?? (/^[0-9]$/.test(event.key) ? () => jump(event.key) : null);
     if (!act) return;
     event.preventDefault();
+    if (help.classList.contains("brief")) read();
     act();
   });
   let start = null;

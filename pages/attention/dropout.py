@@ -16,6 +16,7 @@ from pages.ui.matrix import show_matrix
 from pages.ui.url import chosen_seed, next_seed, slide, step_through
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.attention.dropped import DRAWS, DroppedWeights, dropped_weights
+from transformer_core.layers.dropout import LEVELS
 
 SEED = "attention_dropout_seed"
 USUAL, MOST = 10, 90
@@ -53,7 +54,7 @@ def try_dropout(view: View, layer: int, head: int) -> None:
         )
         if answer is None:
             return
-        _show(view, answer, f"{layer}.{head}.{percent}.{seed}.{draws}")
+        _show(view, answer, f"{percent}%", f"{layer}.{head}.{percent}.{seed}.{draws}")
 
 
 def _sums(found: DroppedWeights) -> str:
@@ -63,11 +64,11 @@ def _sums(found: DroppedWeights) -> str:
     return "mixed" if bool((real > 1 + NEAR).any()) and bool((real < 1 - NEAR).any()) else "same_side"
 
 
-def _show(view: View, answer: Answer[DroppedWeights], version: str) -> None:
+def _show(view: View, answer: Answer[DroppedWeights], share: str, version: str) -> None:
     found = answer.value
     options = {name: t(f"attention.sums_{name}") for name in ("one", "mixed", "same_side")}
     about = f"{view.bundle.name} {view.encoding.text} {version}"
-    question = section("attention", "try_dropout").format(share=f"{found.probability:.1%}")
+    question = section("attention", "try_dropout").format(share=share)
     cover = ask_first(question, options, name="attention_dropout_sums", about=about)
     low, high = (f"{value:.2f}" for value in (found.row_sums.min(), found.row_sums.max()))
     cover.judge(_sums(found), t("attention.sums_measured", low=low, high=high, mean=f"{found.row_sums.mean():.2f}"))
@@ -82,7 +83,8 @@ def _show(view: View, answer: Answer[DroppedWeights], version: str) -> None:
         _outcome(view, found)
         if len(found.counts) > 1 and found.probability:
             _nearer(answer)
-        say(section("attention", "dropout_after"), small=True)
+        counted = {"share": share, "count": round(found.probability * LEVELS), "levels": LEVELS}
+        say(section("attention", "dropout_after").format(**counted), small=True)
 
 
 def _outcome(view: View, found: DroppedWeights) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.attention.chosen_head import board_words, choose_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
 from pages.ui.asking import ask
-from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, say, say_number
+from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, fragment, say, say_number
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -62,7 +62,7 @@ def _entropy(view: View) -> tuple[Picture, Drawing]:
     )
 
 
-@st.fragment
+@fragment
 def show_entropy(view: View) -> None:
     """Show the entropy of every head, and of the chosen one at each token."""
     choose_layer_and_head(view)
@@ -108,7 +108,7 @@ def rests_on(view: View) -> str:
     return t("attention.pooled_cls" if first else "attention.pooled_mean")
 
 
-@st.fragment
+@fragment
 def show_evidence(view: View) -> None:
     """Ask whether the weights agree with the effect of hiding each word, then measure it."""
     st.subheader(t("attention.evidence"), anchor=False)

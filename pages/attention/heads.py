@@ -90,8 +90,8 @@ def show_heads(view: View) -> None:
 
 def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
     """Return the short name of each head's tendency on this sentence, "" where it has none."""
-    pad_id, causal = view.bundle.config.pad_id, is_causal(view.bundle)
-    found = tendencies_of([heads.weights], [view.encoding], pad_id, causal=causal)
+    padding, causal = view.bundle.config.padding, is_causal(view.bundle)
+    found = tendencies_of([heads.weights], [view.encoding], padding, causal=causal)
     names = short_names()
     return [[names[label] for label in layer] for layer in labelled(found.scores, threshold()).tolist()]
 

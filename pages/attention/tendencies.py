@@ -10,8 +10,8 @@ from pages.attention.figures import tendency_board
 from pages.ui.asking import ask_once
 from pages.ui.boxes import awaited
 from pages.ui.exports import export_matrix
-from pages.ui.header import View, language_of
-from pages.ui.language import strings, t
+from pages.ui.header import View
+from pages.ui.language import language_of, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import chosen_layer_and_head, head_choices, on_head

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say, say_when_busy
 from pages.ui.charts import show_chart
 from pages.ui.language import section, t
 from pages.ui.number_format import markdown_table, milliseconds
@@ -81,11 +81,10 @@ def _fastest(answer: Answer[LayerTypes], length: int, d_model: int, kernel: int)
         _curve(answer, "times", 1_000 * found.seconds, SYSTEMS, length)
         st.markdown(_table(found, column, kernel))
         said = {"projections": f"{found.projections[column]:,}", "dilated": f"{found.paths[-1, column]:,}"}
-        overtaken = found.overtaken()
         say(t("before.layers_measured", length=f"{length:,}", **said))
-        said = "before.layers_overtaken" if overtaken else "before.layers_never"
-        say(t(said, width=d_model, first=f"{overtaken or 0:,}"))
+        say(t("before.layers_overtaken", width=d_model, first=f"{found.overtaken():,}"))
         st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
+        say_when_busy(found.spread)
         say(section("before", "layers_after"), small=True)
 
 

@@ -16,10 +16,10 @@ from pages.before.recurrent import (
     has_attention,
     has_encoder,
     has_gates,
-    is_language_model,
     recurrent_config,
     word_options,
     worded,
+    worded_section,
 )
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
@@ -42,13 +42,14 @@ def _show_survivors(view: View, *, key: str) -> None:
     """Show each word's share of the last state, for every direction."""
     answers = {name: ask_once(gates_of_sentence, **view.asked, direction=name) for name in directions(view)}
     series = {t(f"before.{name}"): answer.value.share for name, answer in answers.items()}
-    chart = word_bars(answers["forward"].value.tokens, series, {"word": t("before.word"), "up": t("before.share_axis")})
-    show_chart(chart, answers["forward"], key=key, stem="before_share", label=t("before.share_title"))
+    said = {"word": worded(view, "word"), "up": t("before.share_axis")}
+    chart = word_bars(answers["forward"].value.tokens, series, said)
+    show_chart(chart, answers["forward"], key=key, stem="before_share", label=worded(view, "share_title"))
     found = [answer.value for answer in answers.values()]
     best = [max(shares) for shares in zip(*(one.share.tolist() for one in found), strict=True)]
     least = min(range(len(best)), key=best.__getitem__)
     word = plain(shown_word(found[0].tokens[least]))
-    say(t("before.least_measured", place=least, word=word, share=percent(best[least])))
+    say(worded(view, "least_measured", place=least, word=word, share=percent(best[least])))
 
 
 def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
@@ -58,8 +59,9 @@ def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
         return
     least, most = min(words, key=kept.__getitem__), max(words, key=kept.__getitem__)
     st.caption(
-        t(
-            "before.kept_measured_lm" if is_language_model(view) else "before.kept_measured",
+        worded(
+            view,
+            "kept_measured",
             least=plain(shown_word(tokens[least])),
             low=f"{kept[least]:.0%}",
             most=plain(shown_word(tokens[most])),
@@ -76,15 +78,15 @@ def _end_experiment(view: View, direction: str) -> None:
         answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
         found = answer.value
         options = word_options(found.tokens, found.share)
-        words = section("before", "try_gates_lm" if is_language_model(view) else "try_gates")
-        question = words.format(direction=t(f"before.{direction}"))
+        question = worded_section(view, "try_gates", direction=t(f"before.{direction}"))
         cover = ask_first(
             question, options, name="before_end", about=f"{direction} {view.bundle.name} {view.encoding.text}"
         )
         most = int(found.share.argmax())
         far = 0 if found.last else len(found.tokens) - 1
-        measured = t(
-            "before.end_measured",
+        measured = worded(
+            view,
+            "end_measured",
             word=plain(shown_word(found.tokens[most])),
             share=f"{found.share[most]:.1%}",
             first=plain(shown_word(found.tokens[far])),

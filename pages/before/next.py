@@ -12,14 +12,18 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import clickable, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import corpus_word, joined, language, plain, section, t
 from pages.ui.models import model_names, offer_model, open_bundle
+from pages.ui.navigation import open_page
 from pages.ui.number_format import markdown_table
 from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.before.beside import Foreseen, foreseen
+from transformer_core.analysis.before.textbook import UNITS, textbook
 from transformer_core.analysis.gpt.next_token import Surprisals, expected, surprisals
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
+from transformer_core.models.recurrent import RecurrentLm
+from transformer_core.training.runs.presets import RECURRENT_LM
 
 BESIDE = "gpt-char"  # the Transformer of the same text and size
 TOP, MOST_MODELS, MOST_READ = 10, 6, 40
@@ -137,7 +141,20 @@ def _compare(view: View) -> None:
         say(_table(found))
     data = next((name for name in found.data if name), "")
     if data:
-        tell(section("before", "beside_note").format(data=data), small=True)
+        tell(section("before", "beside_note").format(data=corpus_word(data)), small=True)
+
+
+def _offer_textbook(view: View) -> None:
+    """Say how this model reads a character and how textbooks do, with the size of each; offer to train both."""
+    model = view.bundle.model
+    assert isinstance(model, RecurrentLm)
+    found = textbook(vocab_size=model.config.vocab_size)
+    values = {name: f"{count:,}" for name, count in (("one_hot", found.one_hot), ("embedded", found.embedded))}
+    reads = "one_hot" if model.config.one_hot else "embedded"
+    sizes = {"vocab": model.config.vocab_size, "units": UNITS}
+    tell(joined(t(f"before.reads_{reads}"), t("before.textbook", **sizes, **values)), small=True)
+    if st.button(t("before.textbook_train"), icon=":material/model_training:", type="tertiary", key="before_textbook"):
+        open_page("train", {"lang": language(), "preset": RECURRENT_LM.name})
 
 
 def next_part(view: View) -> None:
@@ -147,3 +164,5 @@ def next_part(view: View) -> None:
     else:
         offer_model(t("before.needs_lm", name=plain(view.bundle.name)), ("lm",))
     _compare(view)
+    if is_language_model(view):
+        _offer_textbook(view)

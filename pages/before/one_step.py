@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import step_figure
-from pages.before.recurrent import choose_direction, worded
+from pages.before.recurrent import choose_direction, worded, worded_section
 from pages.ui.asking import ask_once
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
@@ -13,7 +13,9 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import shown_word
 from pages.ui.url import current, keep, slide, whole_number
+from transformer_core.analysis.before.gates import recurrent_model
 from transformer_core.analysis.before.one_step import OneStep, one_step
+from transformer_core.models.recurrent import RecurrentLm
 
 UNIT = "before_unit"
 LETTERS = {"reset_gate": "r", "update_gate": "z", "input_gate": "i", "forget_gate": "f", "output_gate": "o"}
@@ -108,4 +110,9 @@ def step_part(view: View) -> None:
         st.markdown(t("before.step_unit", unit=unit, moved=f"{moved[unit]:.3f}"))
         st.latex(equations(found, unit))
         st.caption(t("before.step_moved", mean=f"{moved.mean():.3f}", count=f"{len(order):,}"))
-        tell(section("before", "step_note"), small=True)
+        model = recurrent_model(view.bundle)
+        if isinstance(model, RecurrentLm) and model.config.one_hot:
+            note = section("before", "step_note_one_hot")
+        else:
+            note = worded_section(view, "step_note", scale=f"{model.scale:.2f}")
+        tell(note, small=True)

@@ -26,14 +26,9 @@ SITES = {
     "time": STATES,
 }
 PARTS = {
-    "gates": gates_part,
-    "step": step_part,
-    "next": next_part,
-    "vector": vector_part,
-    "look": look_part,
-    "length": length_part,
-    "reach": reach_part,
-    "time": time_part,
+    "reads": {"gates": gates_part, "step": step_part},
+    "writes": {"next": next_part, "vector": vector_part},
+    "attention": {"look": look_part, "length": length_part, "reach": reach_part, "time": time_part},
 }
 
 
@@ -51,4 +46,5 @@ parts_page(
     PARTS,
     sites=SITES,
     glass=look_through,
+    answers=True,
 )

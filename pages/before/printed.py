@@ -13,8 +13,8 @@ from pages.ui.number_format import significant
 from pages.ui.pickers import shown_word
 from transformer_core.analysis.before.printed_gru import printed_gru
 
-PRINTED = r"n=\tanh\left(W_nx+b_n+r\odot c_n+U_n(r\odot h)\right)"
-COMPUTED = r"n=\tanh\left(W_nx+b_n+r\odot c_n+r\odot(U_nh)\right)"
+PRINTED = r"n=\tanh\left(W_nx+b_n+U_n(r\odot h)+c_n\right)"
+COMPUTED = r"n=\tanh\left(W_nx+b_n+r\odot(U_nh+c_n)\right)"
 
 
 def try_printed(view: View, direction: str) -> None:
@@ -42,7 +42,7 @@ def try_printed(view: View, direction: str) -> None:
             said = {"word": worded(view, "word"), "up": t("before.printed_axis")}
             series = {t("before.printed_greatest"): found.greatest, t("before.printed_mean"): found.mean}
             chart = word_bars(found.tokens, series, strings("before") | said, share=False)
-            show_chart(chart, answer, key="before_printed", stem="before_printed", label=t("before.printed_label"))
+            show_chart(chart, answer, key="before_printed", stem="before_printed", label=worded(view, "printed_label"))
             say(
                 t(
                     "before.printed_measured",

@@ -1,7 +1,7 @@
 """The experiment on gates and reach: does a unit's gate tell how far back the unit listens?"""
 
 from pages.before.figures import ranges_chart
-from pages.before.recurrent import choose_direction, has_gates
+from pages.before.recurrent import choose_direction, has_gates, worded
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
@@ -28,10 +28,10 @@ def try_ranges(view: View) -> None:
             direction=direction,
         )
         if answer is not None:
-            _show(answer, about=f"{view.bundle.name} {direction}")
+            _show(view, answer, about=f"{view.bundle.name} {direction}")
 
 
-def _show(answer: Answer[GateRanges], *, about: str) -> None:
+def _show(view: View, answer: Answer[GateRanges], *, about: str) -> None:
     found = answer.value
     options = {name: t(f"before.ranges_{name}") for name in (*found.names, "none")}
     cover = ask_first(section("before", "try_ranges"), options, name="before_ranges", about=about)
@@ -48,5 +48,5 @@ def _show(answer: Answer[GateRanges], *, about: str) -> None:
         show_chart(chart, answer, key="before_ranges_chart", stem="before_ranges", label=t("before.ranges_label"))
         numbers = {"units": len(found.units), "texts": found.n_texts, "window": found.window}
         mean = f"{found.ranges.mean():.1f}"
-        say(t("before.ranges_measured", **numbers, mean=mean, farthest=f"{found.ranges.max():.1f}"))
+        say(worded(view, "ranges_measured", **numbers, mean=mean, farthest=f"{found.ranges.max():.1f}"))
         say(section("before", "ranges_after"), small=True)

@@ -5,14 +5,14 @@ import streamlit as st
 
 from pages.before.figures import word_bars
 from pages.before.ranges import try_ranges
-from pages.before.recurrent import choose_direction, is_language_model, worded
+from pages.before.recurrent import choose_direction, worded, worded_section
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import section, t
+from pages.ui.language import t
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, slide, step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
@@ -51,9 +51,8 @@ def _trained_experiment(view: View) -> None:
         return
     with box:
         direction = choose_direction(view, name="before_direction")
-        options = {name: t(f"before.half_{name}") for name in ("one", "few", "many", "never")}
-        words = section("before", "try_reach_lm" if is_language_model(view) else "try_reach")
-        question = words.format(direction=t(f"before.{direction}"))
+        options = {name: worded(view, f"half_{name}") for name in ("one", "few", "many", "never")}
+        question = worded_section(view, "try_reach", direction=t(f"before.{direction}"))
         cover = ask_first(
             question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
         )
@@ -61,12 +60,12 @@ def _trained_experiment(view: View) -> None:
         found = answer.value
         outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
         far = len(found.norms) - 1 - found.last
-        half = t("before.half_none") if found.half < 0 else t("before.half_measured", half=found.half)
+        half = worded(view, "half_none") if found.half < 0 else worded(view, "half_measured", half=found.half)
         left = f"{found.norms[far] / found.norms[found.last]:.2%}"
-        measured = t("before.left_measured", far=abs(far - found.last), left=left)
+        measured = worded(view, "left_measured", far=abs(far - found.last), left=left)
         cover.judge(outcome, f"{half} {measured}")
         with cover.picture():
-            said = {"word": t("before.word"), "up": t("before.norm_axis")}
+            said = {"word": worded(view, "word"), "up": t("before.norm_axis")}
             chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
             show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=worded(view, "try_reach"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from pages.ui.header import View
-from pages.ui.language import plain, t
+from pages.ui.language import plain, section, t
 from pages.ui.models import model_names, offer_model
 from pages.ui.pickers import shown_word, some_places
 from pages.ui.url import choose
@@ -35,6 +35,11 @@ def worded(view: View, name: str, /, **values: object) -> str:
         name: of the words, without the page's; those of a language model end with ``_lm``.
     """
     return t(f"before.{name}_lm" if is_language_model(view) else f"before.{name}", **values)
+
+
+def worded_section(view: View, name: str, /, **values: object) -> str:
+    """Return a section of the page's prose, that of a language model where it is one, with values put in."""
+    return section("before", f"{name}_lm" if is_language_model(view) else name).format(**values)
 
 
 def directions(view: View) -> tuple[str, ...]:

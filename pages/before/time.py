@@ -10,7 +10,7 @@ from pages.before.layer_types import try_layer_types
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, lazy_box, say, say_when_busy
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
@@ -99,5 +99,6 @@ def time_part(view: View) -> None:
         )
         st.markdown(f"- {sentence}")
     st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
+    say_when_busy(found.spread)
     _reading_experiment(answer, width)
     try_layer_types(width, asked["measurement"])

@@ -9,11 +9,16 @@ from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.number_format import significant
-from transformer_core.analysis.bert.head_gelu import KINDS, head_gelu
+from transformer_core.analysis.bert.head_gelu import KINDS, HeadGelu, head_gelu
 from transformer_core.analysis.bert.masked_words import Hidden
 
 TOP = 6
 LITTLE = 0.001
+
+
+def used_alike(found: HeadGelu) -> str:
+    """Return whether either formula may be used: whether all first guesses stay."""
+    return "either" if found.same == found.places else "one"
 
 
 def try_gelu(view: View, read: Hidden, place: int) -> None:
@@ -53,4 +58,4 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
                     places=found.places,
                 )
             )
-            say(section("bert", "gelu_after"), small=True)
+            say(t(f"bert.gelu_{used_alike(found)}"), small=True)

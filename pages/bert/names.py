@@ -46,7 +46,7 @@ def names_part(view: View) -> None:
     figure = labels_figure(found.tokens, found.labels, found.probabilities, words, ui, version=version)
     show_matrix(figure, answer, key="bert_labels")
     export_matrix(figure, answer, key="bert_labels")
-    with st.expander(t("bert.words_heading", count=len(found.words)), icon=":material/table_rows:"):
+    with st.expander(t("bert.labelled_words", count=len(found.words)), icon=":material/table_rows:"):
         st.markdown(_table(found))
     _pieces(view, found)
 

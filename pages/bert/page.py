@@ -22,14 +22,14 @@ def _of_bert(part: Part) -> Part:
 
 
 PARTS = {
-    "fill": _of_bert(fill_part),
-    "layers": _of_bert(layers_part),
-    "pair": _of_bert(pair_part),
-    "segments": _of_bert(segments_part),
-    "tied": _of_bert(tied_part),
-    "recipe": _of_bert(recipe_part),
-    "names": names_part,
-    "answers": answers_part,
+    "gap": {
+        "fill": _of_bert(fill_part),
+        "layers": _of_bert(layers_part),
+        "tied": _of_bert(tied_part),
+        "recipe": _of_bert(recipe_part),
+    },
+    "pair": {"pair": _of_bert(pair_part), "segments": _of_bert(segments_part)},
+    "further": {"names": names_part, "answers": answers_part},
 }
 SITES = {
     "layers": ("*.residual",),
@@ -55,4 +55,5 @@ parts_page(
     PARTS,
     sites=SITES,
     glass=look_through,
+    answers=True,
 )

@@ -12,6 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
+from pages.ui.live import show_lines
 from pages.ui.url import chosen_seed, next_seed, slide
 from transformer_core.analysis.bert.masked_words import encode_masks
 from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
@@ -80,7 +81,8 @@ def _sentence(found: Recipe) -> None:
             f'<div style="font-size:1.1rem;font-weight:{650 if fate else 400}">{escape(read)}</div>'
             f'<div style="font-size:0.72rem;color:color-mix(in srgb, {hue} 70%, currentColor)">{said}</div></div>'
         )
-    st.html(f'<div class="masked-words" dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>')
+    words = f'<div class="masked-words" dir="auto" style="display:flex;flex-wrap:wrap;gap:6px">{"".join(cells)}</div>'
+    show_lines("bert_recipe", words)
 
 
 def _ways(view: View, seed: int) -> None:

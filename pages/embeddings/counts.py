@@ -8,8 +8,9 @@ from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
 from pages.embeddings.neighbours import ask_for_word
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
+from pages.ui.device import tell_of_processor
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
@@ -30,9 +31,10 @@ ROOM_OF_NUMBERS = 140
 OVERLAPS = {"few": 2, "some": 6, "most": K}
 
 
-@st.fragment
+@fragment
 def show_counts() -> None:
     """Show both embeddings of the corpus."""
+    tell_of_processor()
     words = strings("embeddings")
     corpus_place, word_place, window_place, dimension_place = st.columns([1, 1.2, 1.6, 1.6])
     with corpus_place:

@@ -4,17 +4,25 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import compared_matrix
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, fragment, lazy_box, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from transformer_core.analysis.words.sentence_vectors import dot_and_cosine
+from pages.ui.url import choose
+from transformer_core.analysis.words.sentence_vectors import DotAndCosine, dot_and_cosine
 
 FEW, MANY = 0.1, 0.5
+BEFORE, AFTER = "after_layers", "handed_on"  # the last norm of a pre-norm stack
 
 
-@st.fragment
+def outcome_of(found: DotAndCosine) -> str:
+    """Return for how many of the tokens the two name different nearest ones."""
+    share = found.others / len(found.labels)
+    return "few" if share < FEW else "some" if share < MANY else "many"
+
+
+@fragment
 def try_dot(view: View) -> None:
     """Ask for how many tokens the two name different neighbours, then show both maps beside each other."""
     box = lazy_box(t("embeddings.try_dot"), icon=":material/science:", key="embeddings_dot_open")
@@ -24,22 +32,29 @@ def try_dot(view: View) -> None:
         if len(view.encoding) < 2:
             st.info(t("embeddings.dot_one"), icon=":material/info:")
             return
-        answer = ask_once(dot_and_cosine, **view.asked, stage="after_layers")
+        stages = (BEFORE, AFTER) if view.bundle.config.norm_order == "pre" else (AFTER,)
+        names = {stage: t(f"embeddings.dot_{stage}" if len(stages) > 1 else "embeddings.dot_last") for stage in stages}
+        stage = stages[0]
+        if len(stages) > 1:
+            stage = choose(t("embeddings.dot_vectors"), names, name="embeddings_dot_vectors", default=BEFORE)
+        answers = {each: ask_once(dot_and_cosine, **view.asked, stage=each) for each in stages}
+        answer = answers[stage]
         found = answer.value
         options = {name: t(f"embeddings.dot_{name}") for name in ("few", "some", "many")}
-        question = section("embeddings", "try_dot").format(count=len(found.labels))
-        cover = ask_first(question, options, name="embeddings_dot", about=f"{view.bundle.name} {view.encoding.text}")
-        share = found.others / len(found.labels)
-        cover.judge("few" if share < FEW else "some" if share < MANY else "many")
+        question = section("embeddings", "try_dot").format(count=len(found.labels), vectors=names[stage])
+        about = f"{view.bundle.name} {stage} {view.encoding.text}"
+        cover = ask_first(question, options, name="embeddings_dot", about=about)
+        cover.judge(outcome_of(found))
         with cover.picture():
             words = strings("embeddings")
-            version = f"dot|{view.encoding.text}"
+            version = f"dot|{stage}|{view.encoding.text}"
             figure = compared_matrix(found.dots, found.cosines, found.labels, words, strings("matrix"), version=version)
             show_matrix(figure, answer, key="embeddings_dot")
             export_matrix(figure, answer, key="embeddings_dot")
-            say(
+            said = [
                 t(
                     "embeddings.dot_measured",
+                    vectors=names[stage],
                     others=found.others,
                     count=len(found.labels),
                     beaten=found.beaten,
@@ -49,5 +64,10 @@ def try_dot(view: View) -> None:
                     by_dot=found.chosen_dot,
                     by_cosine=found.chosen_cosine,
                 )
-            )
+            ]
+            for each in names.keys() - {stage}:
+                other = answers[each].value
+                numbers = {"others": other.others, "count": len(other.labels), "norm": f"{other.norms.max():.1f}"}
+                said.append(t("embeddings.dot_other", vectors=names[each], mean=f"{other.norms.mean():.1f}", **numbers))
+            say(joined(*said))
             say(section("embeddings", "dot_after"), small=True)

@@ -14,7 +14,7 @@ from pages.embeddings.figures.map import (
 )
 from pages.figures.exports import rows_csv, to_npz
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box
+from pages.ui.boxes import ask_first, awaited, fragment, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
@@ -30,7 +30,7 @@ SEARCHED = {"zh": "差 好"}  # by the language that a model reads
 MOST_TERMS, MOST_FOUND, MOST_CHARACTERS = 8, 20, 200
 
 
-@st.fragment
+@fragment
 def show_map(view: View) -> None:
     """Show the map with its controls."""
     words = strings("embeddings")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import word_bars
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first
+from pages.ui.boxes import ask_first, fragment
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -66,7 +66,7 @@ def ask_for_word(tokenizer: Tokenizer, label: str, *, name: str, default: str) -
     )
 
 
-@st.fragment
+@fragment
 def show_neighbours(view: View) -> None:
     """Show the nearest words of a typed word."""
     words = strings("embeddings")
@@ -114,7 +114,7 @@ def _known(view: View, word: str) -> Found | None:
     return found if found.known and len(found.ids) == 1 else None
 
 
-@st.fragment
+@fragment
 def show_analogies(view: View) -> None:
     """Ask at which rank the expected word will be, then show the words nearest to a - b + c."""
     words = strings("embeddings")

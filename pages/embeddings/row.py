@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import one_hot_matrix, product_matrix
 from pages.ui.asking import Answer, ask, forget_answer
-from pages.ui.boxes import ask_first, awaited
+from pages.ui.boxes import ask_first, awaited, fragment, say_when_busy
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -26,7 +26,7 @@ def _choose_token(view: View) -> int:
     return int(choose_from_list(t("embeddings.token"), options, name="embeddings_token") or 0)
 
 
-@st.fragment
+@fragment
 def show_row(view: View) -> None:
     """Show one token's row, multiplied out and looked up."""
     words, ui = strings("embeddings"), strings("matrix")
@@ -93,6 +93,7 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
     )
     cover.judge(outcome, measured)
     if cover.open:
+        say_when_busy(times.spread)
         asked_of = (lookup_times, view.asked)
         st.button(
             t("embeddings.again"),

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import cosine_matrix, norm_bars, same_word_curve, vectors_matrix
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -33,7 +33,7 @@ def live_sentence(view: View) -> Live:
     )
 
 
-@st.fragment
+@fragment
 def show_sentence(view: View) -> None:
     """Show a sentence's vectors at one stage."""
     words = strings("embeddings")
@@ -61,7 +61,7 @@ def show_sentence(view: View) -> None:
     follow_finger("embeddings", "sentence", view, choices={"embeddings_stage": (STAGES, stage)})
 
 
-@st.fragment
+@fragment
 def try_same_word(view: View) -> None:
     """Ask how similar the two vectors of a repeated word will be, then show their cosine after each layer."""
     box = lazy_box(t("embeddings.try_same"), icon=":material/science:", key="embeddings_try_same")

@@ -10,7 +10,7 @@ from pages.encoder.figures import agreement_figure, maps_figure, measures_figure
 from pages.encoder.names import board_words, measure_names
 from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, measured, show_signs
 from pages.ui.asking import Answer
-from pages.ui.boxes import Cover, ask_first, awaited, lazy_box, say, say_number
+from pages.ui.boxes import Cover, ask_first, awaited, fragment, lazy_box, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
@@ -27,7 +27,7 @@ SHUFFLES = 3
 HEIGHT = 700  # of a board with its words
 
 
-@st.fragment
+@fragment
 def agreement_part(view: View) -> None:
     """Ask whether the measures agree and show their rank correlations, here, over reviews and in a sanity check."""
     if not has_words(view):

@@ -8,7 +8,7 @@ from pages.encoder.figures import spread_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names
 from pages.encoder.tokens import has_words
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, View, pause_of
@@ -73,7 +73,7 @@ def _live(view: View, answer: Answer[SentencePair]) -> Live:
     return Live((Picture("encoder_spread", figure, answer),), verdicts, drawings=drawings)
 
 
-@st.fragment
+@fragment
 def edit_part(view: View) -> None:
     """Show a second sentence to edit, both verdicts, how the difference spreads, and where the margins part."""
     if not has_words(view):

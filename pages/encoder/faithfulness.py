@@ -38,6 +38,11 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
     st.markdown(t(key, label=label, **_areas(found)))
 
 
+def beats_chance(found: DeletionOnReviews) -> bool:
+    """Tell whether the best measure's order does better than a random one, by more than its standard error."""
+    return bool(found.area[found.best] + found.error[found.best] < found.area[-1])
+
+
 def show_deletion_on_reviews(view: View, count: int) -> None:
     """Show the same test over the built-in reviews, and which measure does best there."""
     if hiding_token(view.bundle) is None:
@@ -49,7 +54,7 @@ def show_deletion_on_reviews(view: View, count: int) -> None:
     found = answer.value
     st.markdown(
         t(
-            "encoder.believe_reviews",
+            "encoder.believe_reviews" if beats_chance(found) else "encoder.believe_no_review",
             count=found.reviews,
             error=f"{100 * found.error[found.best]:.0f}",
             wins=int(found.wins[found.best]),

@@ -6,11 +6,11 @@ from pages.encoder.figures import moves_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names, token_name
 from pages.ui.asking import Answer, ask
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, fragment, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.verdict import show_verdict, verdict_of
@@ -29,7 +29,7 @@ def live_layers(view: View) -> Live:
     return Live((_moves(view, answer),), {"encoder_layers": verdict}, drawings=(_curve(view, answer),))
 
 
-@st.fragment
+@fragment
 def layers_part(view: View) -> None:
     """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
     live = live_layers(view)
@@ -143,6 +143,12 @@ def _try_probes(view: View) -> None:
             cover.judge(outcome)
 
 
+def generalises(found: LinearProbes) -> bool:
+    """Tell whether the last map does as well on reviews that it never saw, to within a standard error."""
+    own = POOLINGS.index(found.pooling)
+    return bool(found.trained[own, -1] - found.probes[own, -1] <= found.error)
+
+
 def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
     found = answer.value
     own = POOLINGS.index(found.pooling)
@@ -162,13 +168,11 @@ def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
             error=f"{100 * found.error:.1f}",
         )
     )
-    say(
-        t(
-            "encoder.probes_note",
-            language=t(f"encoder.corpus_{found.language}"),
-            train=found.train,
-            held_out=found.held_out,
-            seen=f"{found.trained[own, -1]:.1%}",
-        ),
-        small=True,
+    note = t(
+        "encoder.probes_note",
+        language=t(f"encoder.corpus_{found.language}"),
+        train=found.train,
+        held_out=found.held_out,
+        seen=f"{found.trained[own, -1]:.1%}",
     )
+    say(joined(note, t("encoder.probes_hold" if generalises(found) else "encoder.probes_gap")), small=True)

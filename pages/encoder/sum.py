@@ -6,7 +6,7 @@ from pages.encoder.figures import product_bars, running_line
 from pages.encoder.names import class_name
 from pages.encoder.padding import PADDING_OPEN, drawn_means, padding_slider, try_padding
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, say
+from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -25,7 +25,7 @@ SUM = (
 )
 
 
-@st.fragment
+@fragment
 def sum_part(view: View) -> None:
     """Show the sum in numbers, every product as a bar, and, after a prediction, how the sum grows."""
     _choose_target(view)

@@ -9,7 +9,7 @@ from pages.encoder.layers import HELD_OUT, knows_reviews
 from pages.encoder.names import class_name
 from pages.ui.asking import Answer, answered, ask_once
 from pages.ui.because import show_because
-from pages.ui.boxes import ask_first, awaited, say, say_number
+from pages.ui.boxes import ask_first, awaited, fragment, say, say_number
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -24,7 +24,7 @@ BINS = 10
 TEMPERATURES: dict[str, Any] = {"low": 0.5, "high": 4.0, "name": "encoder_temperature", "default": 1.0, "step": 0.05}
 
 
-@st.fragment
+@fragment
 def sure_part(view: View) -> None:
     """Ask whether confidence and accuracy agree, then show the reliability diagram at the chosen temperature."""
     if not knows_reviews(view):

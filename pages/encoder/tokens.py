@@ -7,7 +7,7 @@ from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
 from pages.encoder.names import board_words, class_name, measure_names, token_name
 from pages.ui.asking import Answer
-from pages.ui.boxes import Cover, as_old, ask_first, awaited, say, say_number
+from pages.ui.boxes import Cover, as_old, ask_first, awaited, fragment, say, say_number
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -40,7 +40,7 @@ def has_words(view: View) -> bool:
     return False
 
 
-@st.fragment
+@fragment
 def tokens_part(view: View) -> None:
     """Ask which word counts most, then show all six measures, and one of them as bars with its formula."""
     if not has_words(view):

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.feed_forward.figures.activations import error_chart, tosses_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -42,7 +42,7 @@ def live_coin(view: View) -> Live:
     return Live(drawings=(Drawing("feed_forward_tosses", chart, answer, "feed_forward_tosses", label),))
 
 
-@st.fragment
+@fragment
 def coin_part(view: View) -> None:
     """Show the tosses and their mean, and, after a prediction, how fast the error of the mean falls."""
     value_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.feed_forward.figures.activations import curves_chart, difference_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, fragment, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -26,7 +26,7 @@ def live_curves(view: View) -> Live:
     return Live(drawings=(Drawing("feed_forward_curves", chart, answer, f"feed_forward_curves_layer{layer}", label),))
 
 
-@st.fragment
+@fragment
 def curves_part(view: View) -> None:
     """Show the curves with the sentence's own pre-activations under them, and numbers about both."""
     layers, tokens = st.columns([1, 1])

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.feed_forward.convolution import try_convolution
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import as_old, ask_first, awaited, lazy_box, say
+from pages.ui.boxes import as_old, ask_first, awaited, fragment, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -58,7 +58,7 @@ def _chosen_neuron(view: View, found: Neurons) -> int:
     return int(slid(0, view.bundle.config.d_ff - 1, name=NEURON, default=int(found.columns[0])))
 
 
-@st.fragment
+@fragment
 def neurons_part(view: View) -> None:
     """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
     config = view.bundle.config
@@ -198,7 +198,7 @@ def _measured(view: View, found: WithoutNeuron) -> str:
     )
 
 
-@st.fragment
+@fragment
 def dead_part(view: View) -> None:
     """Ask how many neurons never rise above 0, then count them by layer."""
     options = {name: t(f"feed_forward.dead_{name}") for name in ("none", "few", "many")}

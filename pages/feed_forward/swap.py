@@ -7,7 +7,7 @@ import streamlit as st
 from pages.feed_forward.figures.neurons import swap_chart
 from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, awaited, covered, say
+from pages.ui.boxes import ask_first, awaited, covered, fragment, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -21,7 +21,7 @@ from transformer_core.analysis.feed_forward.other_activation import (
 )
 
 
-@st.fragment
+@fragment
 def swap_part(view: View) -> None:
     """Ask what another activation does to the verdict, then show it, on the sentence and on the corpus."""
     if not concludes(view):

@@ -37,6 +37,8 @@ INK = alt.expr("luminance(background) < 0.3 ? '#ece9f3' : '#3a3346'")  # of what
 FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
 ROW = "row"  # the place of a row among those of its data, where a chart follows a finger
+LETTER, SIGN = 6.8, 34  # pixels of a column of a legend's name, and of its sign with the space around it
+SEVERAL = {"hconcat", "vconcat", "concat", "facet", "repeat", "spec"}  # of a chart of several, whose width is another
 LINE, LINE_BELOW = 88, 104  # columns of a title and of what stands below it
 HEAD = {"anchor": "start", "fontSize": 14, "subtitleFontSize": 12, "subtitlePadding": 5, "offset": 14, "limit": 0}
 DRAW = """
@@ -139,8 +141,8 @@ def _put_in(part: Any, named: dict[str, Any]) -> None:
 def covered_specification(chart: Shown) -> dict[str, Any]:
     """Return the chart for a page that covers its marks until a question is answered: it has no words and no tooltips.
 
-    It is drawn as elements and not as pixels, so that marks can be blurred and axes left as they are; those who hear
-    the page hear the chart's name alone.
+    It is drawn as elements and not as pixels, so that marks can be blurred and axes of numbers left as they are: names
+    on an axis may stand in the order of what is asked. Those who hear the page hear the chart's name alone.
     """
     drawn = specification(chart)
     _without_words(drawn)
@@ -152,8 +154,13 @@ def covered_specification(chart: Shown) -> dict[str, Any]:
 def _without_words(part: Any) -> None:
     if isinstance(part, dict):
         part.pop("tooltip", None)
-        if "text" in part.get("encoding", {}):
-            part["encoding"]["text"] = {"value": ""}
+        encoding = part.get("encoding", {})
+        if "text" in encoding:
+            encoding["text"] = {"value": ""}
+        for side in ("x", "y"):
+            channel = encoding.get(side, {})
+            if channel.get("type") in ("nominal", "ordinal") and channel.get("axis", {}) is not None:
+                channel["axis"] = channel.get("axis", {}) | {"labelOpacity": 0}
         for name, inner in part.items():
             if name not in ("data", "datasets"):
                 _without_words(inner)
@@ -167,7 +174,42 @@ def _inked(specification: dict[str, Any]) -> dict[str, Any]:
     config = specification.setdefault("config", {})
     config["text"] = {"color": INK.to_dict()} | config.get("text", {})
     config["legend"] = {"labelLimit": 0, "titleLimit": 0} | config.get("legend", {})  # no name is cut off
+    if not SEVERAL & specification.keys():
+        _fold_legends(specification)
     return specification
+
+
+def _fold_legends(part: Any) -> None:
+    """Give a legend above or below a chart as many columns as the chart's width has room for."""
+    if isinstance(part, list):
+        for inner in part:
+            _fold_legends(inner)
+    if not isinstance(part, dict):
+        return
+    legend, scale = part.get("legend"), part.get("scale")
+    names = scale.get("domain") if isinstance(scale, dict) else None
+    beside = isinstance(legend, dict) and legend.get("orient") in ("top", "bottom")
+    if beside and isinstance(names, list) and not isinstance(legend.get("columns"), dict):
+        widths = [LETTER * columns_of(str(name)) + SIGN for name in names]
+        most = legend.get("columns") or len(names)
+        whole = sum(sorted(widths)[-most:])
+        folded = f"max(1, min({most}, floor(width / {max(widths):.0f})))"
+        legend["columns"] = {"expr": f"width < {whole:.0f} ? {folded} : {most}"}
+    for name, inner in part.items():
+        if name not in ("data", "datasets"):
+            _fold_legends(inner)
+
+
+def taller(drawn: dict[str, Any], share: float, most: float) -> dict[str, Any]:
+    """Return a specification of one chart with its height times a share; of several in one as it is.
+
+    Args:
+        most: pixels of the height.
+    """
+    height = drawn.get("height")
+    if isinstance(height, dict) and "step" in height:
+        return drawn | {"height": {**height, "step": height["step"] * share}}
+    return drawn | {"height": min(height * share, most)} if isinstance(height, int | float) else drawn
 
 
 def _for_files(chart: Shown, about: Sequence[str]) -> dict[str, Any]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from pages.figures.standalone import component_assets, self_contained
 
+MOST_EXACT = 200_000  # cells of a figure that are sent in full precision
 Role = Literal["weights", "query", "key", "value", "residual", "positions"]
-Kind = Literal["probability", "signed", "count", "mask", "added"]
+Kind = Literal["probability", "signed", "count", "mask", "added", "large"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Scale:
     """Bound the colours of a panel: every finite value lies in [low, high].
 
     Masks have no colour bar, their two values have two shades: "mask" for 1, may attend, and 0, hidden; "added" for
-    the same as it is added to scores, 0 and minus infinity.
+    the same as it is added to scores, 0 and minus infinity, and "large" for 0 and -1e20, also given as minus infinity.
 
     Raises:
         ValueError: If low is not below high, or a kind's own bounds are broken.
@@ -62,7 +63,7 @@ class Scale:
     @classmethod
     def of(cls, kind: Kind, *arrays: np.ndarray) -> Scale:
         """Return the scale that holds all arrays: [0, 1], symmetric about 0, or [0, greatest]."""
-        if kind in ("probability", "mask", "added"):
+        if kind not in ("signed", "count"):
             return cls(kind, 0.0, 1.0)
         finite = (np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays))
         greatest = max((float(part.max()) for part in finite if part.size), default=0.0) or 1.0
@@ -161,7 +162,7 @@ def check_panel(panel: Panel, axes: tuple[Axis, Axis]) -> None:
         raise ValueError(f"panel {panel.id!r} has values of shape {values.shape}, its axes have {needed} labels")
     finite = values[np.isfinite(values)]
     scale = panel.scale
-    allowed = {"mask": (0, 1), "added": (0, -np.inf)}.get(scale.kind)
+    allowed = {"mask": (0, 1), "added": (0, -np.inf), "large": (0, -np.inf)}.get(scale.kind)
     if allowed and not np.isin(values, allowed).all():
         raise ValueError(f"panel {panel.id!r} is a mask; its values must be among {allowed}, got {np.unique(values)}")
     slack = 1e-4 * (scale.high - scale.low)
@@ -246,7 +247,8 @@ class MatrixFigure:
         strings: matrix.* of the locale, without that prefix; the browser fills in the {…}.
         columns: Panels a line; 0 means all on one.
         role: The hue, by DESIGN.md section 8.
-        detail: "quantised" sends one byte a value and says its half step, "exact" sends float32.
+        detail: "exact" sends float32, "quantised" one byte a value, of which half a step is said; "auto" is exact up to
+            MOST_EXACT cells in all panels.
         layout: "grid" for small multiples, "single" for labelled axes; "auto" takes single up to three panels.
         selected: Id of the chosen panel.
         cell: The pinned cell, (row, col).
@@ -271,7 +273,7 @@ class MatrixFigure:
     strings: Mapping[str, str]
     columns: int = 0
     role: Role = "weights"
-    detail: Literal["quantised", "exact"] = "quantised"
+    detail: Literal["auto", "quantised", "exact"] = "auto"
     layout: Literal["auto", "grid", "single"] = "auto"
     selected: str | None = None
     cell: tuple[int, int] | None = None
@@ -304,6 +306,12 @@ class MatrixFigure:
         self._check_cell(ids)
         self._check_explain(ids)
         self._check_paint(ids)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are sent as they are."""
+        small = sum(np.size(panel.values) for panel in self.panels) <= MOST_EXACT
+        return self.detail == "exact" or (self.detail == "auto" and small)
 
     def axes(self, panel: Panel) -> tuple[Axis, Axis]:
         """Return the axis down and the axis across of one panel."""
@@ -357,8 +365,7 @@ class MatrixFigure:
             if axis not in axes:
                 axes.append(axis)
         rows, cols = (axes.index(axis) for axis in self.axes(panel))
-        exact = self.detail == "exact"
-        values = np.asarray(panel.values).astype("<f4") if exact else quantise(panel.values, panel.scale)
+        values = np.asarray(panel.values).astype("<f4") if self.exact else quantise(panel.values, panel.scale)
         return {
             "id": panel.id,
             "title": panel.title,
@@ -399,7 +406,7 @@ class MatrixFigure:
         if self.paint is None:
             return
         if self.brush is not None:
-            if self.paint not in ids or self.detail != "exact":
+            if self.paint not in ids or not self.exact:
                 raise ValueError(f"paint={self.paint!r} must be one of {ids}, and detail='exact', to be brushed")
             return
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":

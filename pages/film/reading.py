@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 
 from pages.film.figures.film import Film, FollowedMoment, FollowedText, coded, film_bytes, followed_bytes
 from pages.ui.runs import run_list
+from transformer_core.analysis.coming_apart import Apart, coming_apart
 from transformer_core.analysis.followed_text import Moment, follow_text
 from transformer_core.training.runs.store.folder import follow
-from transformer_core.training.runs.store.records import Curves, Status
+from transformer_core.training.runs.store.records import Curves, Frame, Layout, Status, StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore
 
 SECONDS_FRESH = 0.25
@@ -163,6 +165,7 @@ def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) 
     last = film.frames[-1].number if film.frames else -1
     frames = store.frames(last)
     layouts = [layout for layout in store.layouts(last) if frames and layout.frame <= frames[-1].number]
+    all_frames, all_layouts = [*film.frames, *frames], [*film.layouts, *layouts]
     guesses = {frame.number: store.predictions(frame.number) for frame in frames} if points else {}  # (point, class)
     return Film(
         id=store.id,
@@ -171,15 +174,24 @@ def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) 
         labels=tuple(facts.get("labels") or ()),
         status=_rounded(status),
         curves=_longer_curves(film.curves, store),
-        frames=[*film.frames, *frames],
-        layouts=[*film.layouts, *layouts],
+        frames=all_frames,
+        layouts=all_layouts,
         predicted={**film.predicted, **{number: guess.argmax(1) for number, guess in guesses.items()}},
         certainty={**film.certainty, **{number: guess.max(1) for number, guess in guesses.items()}},
         baselines=facts.get("baselines") or {},
         points=points,
         steps_per_epoch=int(facts.get("steps_per_epoch") or 0),
         frames_planned=store.spec.frames,
+        apart=None if points is None else apart_by(all_frames, all_layouts, points),
     )
+
+
+def apart_by(frames: Sequence[Frame], layouts: Sequence[Layout], points: StoredPoints) -> Apart | None:
+    """Return from which of a run's frames on its held-out points are apart."""
+    shares = {one.frame: one.measures.get("neighbours_held_out") for one in layouts if one.method == "tsne"}
+    measured = [(one.number, one.step, shares.get(one.number)) for one in frames]
+    known = [(number, step, share) for number, step, share in measured if share is not None]
+    return coming_apart(known, points.labels[points.held_out])
 
 
 def _rounded(status: Status) -> Status:

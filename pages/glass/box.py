@@ -21,6 +21,7 @@ from pages.glass.choice import choose_tensor, default_of
 from pages.glass.figures import Slice, slice_of, tensor_figure
 from pages.ui.asking import Answer
 from pages.ui.boxes import lazy_box
+from pages.ui.device import device_of_model
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
@@ -184,4 +185,4 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
         show_badge(found)
         show_definition(site_of(name))
         show_sources(arithmetic.sources)
-        show_line(lines_of(run.model)[name])
+        show_line(lines_of(run.model)[name], device_of_model(run.model))

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.glass.choice import look_at
 from pages.glass.figures import Slice
-from pages.ui.language import t
+from pages.ui.language import plain, t
 from pages.ui.live import Live, show_formula, show_lines
 from pages.ui.number_format import significant
 from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
@@ -97,7 +97,7 @@ def show_sources(sources: Mapping[str, str]) -> None:
             )
 
 
-def show_line(line: SourceLine) -> None:
-    """Show the statement of this project's code that computed the tensor."""
-    st.caption(f":material/code: {line.path}:{line.number}")
+def show_line(line: SourceLine, device: str) -> None:
+    """Show the statement of this project's code that computed the tensor, and on what."""
+    st.caption(f":material/code: {line.path}:{line.number} · {plain(device)}")
     st.code(line.code, language="python", wrap_lines=True)

@@ -23,7 +23,6 @@ ROLES: dict[str, Role] = {
     "position_embedding": "positions",
     "position_bias": "positions",
 }  # all others: residual
-MOST_EXACT = 200_000  # cells sent in full precision; larger matrices are sent with one byte a cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +110,6 @@ def tensor_figure(
         cols,
         words,
         role=ROLES.get(leaf, "residual"),
-        detail="exact" if part.matrix.size <= MOST_EXACT else "quantised",
         cell=cell,
         quantity=leaf,
         title=name,

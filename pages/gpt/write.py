@@ -24,7 +24,7 @@ from pages.gpt.draw import (
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, awaited, hidden, lazy_box, say
+from pages.ui.boxes import ask_first, awaited, hidden, lazy_box, say, say_when_busy
 from pages.ui.charts import Drawing, show_chart, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -302,6 +302,7 @@ def _cache_box(view: View) -> None:
             show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
             st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
             say(section("gpt", "cache_after"), small=True)
+            say_when_busy(found.spread)
         outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
         with judgement:
             cover.judge(outcome, _measured(found))

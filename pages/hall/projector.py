@@ -23,6 +23,7 @@ from pages.ui.in_hall import HALL
 from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
 from pages.ui.link import Link, reading
+from pages.ui.scene import SCENE, TOUR
 from pages.ui.tour import measured
 from pages.ui.url import below_base, whole_number
 from pages.ui.who import owner_in
@@ -67,7 +68,8 @@ def lecture_told(lecture: Lecture, language: str) -> dict[str, object]:
     """Return what the lecturer's windows show of a lecture, with its notes; nodes are as of told."""
     scenes = [
         scene_told(lecture, number, language)
-        | {"notes": told(scene.notes), "frame": look_at(scene, language, **{HALL: "1"}), "figure": scene.figure}
+        | {"notes": told(scene.notes), "figure": scene.figure}
+        | {"frame": look_at(scene, language, **{HALL: "1", TOUR: lecture.name, SCENE: str(number)})}
         for number, scene in enumerate(lecture.scenes, 1)
     ]
     return {"name": lecture.name, "title": lecture.title, "minutes": lecture.minutes, "scenes": scenes}

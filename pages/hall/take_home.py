@@ -110,6 +110,7 @@ def scene_at_home(
             finding = measure(scene, scene.question, Link({**scene.state, "lang": language}))
         told = scene_told(read, number, language) | {"finding": finding, "answers": json.loads(answers)}
         told |= {"screen": scene.screen, "figures": _figures(scene, language) if figures else []}
+        told |= {"sentences": scene.sentences}
     return json.dumps(told, ensure_ascii=False)
 
 
@@ -128,10 +129,17 @@ def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -
 
 
 def _figures(scene: Scene, language: str) -> list[Figure]:
-    """Run a scene's page and return the figures that it shows, those that the scene names or the first ones."""
+    """Run a scene's page and return the figures that it shows, those that the scene names or the first ones.
+
+    Each says whether it is covered until the scene's question is answered.
+    """
     found = dict(_shown(_run(scene, language)))
     named = [name for name in scene.figure.split() if name in found]
-    return [found[name] for name in named or list(found)[:MOST_FIGURES]]
+    stays = set(scene.left_open.split())
+    return [
+        found[name] | {"covered": scene.chooses and not {name, found[name]["component"]} & stays}
+        for name in named or list(found)[:MOST_FIGURES]
+    ]
 
 
 def _run(scene: Scene, language: str) -> AppTest:

@@ -22,7 +22,7 @@ def told(markdown: str) -> list[Any]:
     return nodes_of(_markdown.render(markdown))
 
 
-def look_at(scene: Scene, language: str, **more: str) -> str:
+def look_at(scene: Scene, language: str, /, **more: str) -> str:
     """Return the link of a scene's screen in the app, below the app's address.
 
     Args:

@@ -2,10 +2,12 @@
 
 from pages.home.figures import Architecture, architecture_svg, pictures_of
 from pages.ui.asking import ask
+from pages.ui.boxes import figure
 from pages.ui.component import registered
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.navigation import open_page
+from pages.ui.scene import question_open
 from pages.ui.url import keep
 from transformer_core.analysis.part_tensors import part_tensors
 
@@ -73,6 +75,10 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         pair_head=config.pair_head,
     )
     words = strings("diagram")
-    pictures = pictures_of(ask(part_tensors, **view.asked).value, words["picture"])
+    tensors = dict(ask(part_tensors, **view.asked).value)
+    if question_open():  # the last picture is what the model concludes
+        tensors.pop("outcome", None)
+    pictures = pictures_of(tensors, words["picture"])
     svg = architecture_svg(model, words, pages, pictures)
-    return registered("architecture")(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open
+    with figure("architecture", "architecture"):
+        return registered("architecture")(key="architecture", data={"svg": svg}, on_open_change=lambda: None).open

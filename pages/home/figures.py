@@ -133,7 +133,7 @@ class Drawing:
         """Draw a normalisation, centred at x and y."""
         y += self.down
         self._shapes.append(
-            f'<g class="pill"{self._button("norm")}><rect x="{x - 26}" y="{y - 11}" width="52" height="22" rx="11"/>'
+            f'<g class="pill"{self._button("norm")}><rect x="{x - 30}" y="{y - 11}" width="60" height="22" rx="11"/>'
             f'<text x="{x}" y="{y + 4}" class="small">{escape(title)}</text></g>'
         )
 
@@ -141,7 +141,7 @@ class Drawing:
         """Write the name of a part that is drawn as a line; the text starts at x."""
         y += self.down
         self._shapes.append(
-            f'<g class="caption"{self._button(part)}><rect x="{x - 6}" y="{y - 14}" width="104" height="20" rx="6"/>'
+            f'<g class="caption"{self._button(part)}><rect x="{x - 6}" y="{y - 14}" width="130" height="20" rx="6"/>'
             f'<text x="{x}" y="{y}" class="small" style="text-anchor:start">{escape(title)}</text></g>'
         )
 

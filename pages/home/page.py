@@ -4,16 +4,19 @@ import streamlit as st
 
 from pages.glass.box import under_the_glass
 from pages.home.diagram import show_diagram
+from pages.home.size import size_in_words
 from pages.home.verdict import PART, show_verdict_and_words
 from pages.ui.because import show_counter_examples
 from pages.ui.card import show_card_text
 from pages.ui.glossary import offer_glossary, tell
 from pages.ui.header import View, header
-from pages.ui.language import section, t
+from pages.ui.language import language, section, t
+from pages.ui.lectures import find_lecture
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
 from pages.ui.page_layout import model_page, title
-from pages.ui.tour import FIRST_TOUR, TOUR, begin_tour
+from pages.ui.scene import TOUR, under_question
+from pages.ui.tour import FIRST_TOUR, begin_tour
 from pages.ui.url import current
 
 
@@ -21,14 +24,23 @@ def explore(view: View) -> None:
     """Show the verdict with its words, the diagram, and the links to other pages."""
     with title("home"):
         offer_glossary("home")
-        away = not current(TOUR)
-        if away and st.button(t("tour.begin"), type="primary", icon=":material/tour:", key="tour_begin"):
-            begin_tour(FIRST_TOUR)
+        lecture = None if current(TOUR) else find_lecture(FIRST_TOUR, language())
+        if lecture is not None:
+            said = t("tour.begin", count=len(lecture.scenes))
+            if st.button(said, type="primary", icon=":material/tour:", key="tour_begin"):
+                begin_tour(FIRST_TOUR)
     with st.container(key="picture"):
-        turning_place = show_verdict_and_words(view)
+        with under_question("verdict"):
+            turning_place = show_verdict_and_words(view)
         tell(section("home", "look"))
-        show_diagram(view)
+<<<<<<< HEAD
+        with under_question("diagram"):
+            show_diagram(view)
         st.caption(t("diagram.parameters", count=f"{view.bundle.n_parameters:,}"))
+=======
+        show_diagram(view)
+        st.caption(size_in_words(view.bundle.n_parameters))
+>>>>>>> h-readers
         if st.button(t("home.open"), icon=":material/grid_on:"):
             open_page("attention")
         if view.bundle.kind in READERS:
@@ -36,7 +48,8 @@ def explore(view: View) -> None:
         with st.expander(t("home.card"), icon=":material/description:"):
             show_card_text(view.bundle)
         if turning_place is not None:
-            with turning_place:  # computed last, because it takes longest and nothing else waits for it
+            # computed last, because it takes longest and nothing else waits for it
+            with turning_place, under_question("words"):
                 show_counter_examples(view)
 
 

@@ -8,6 +8,7 @@ from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.live import Live, follow_finger
 from pages.ui.navigation import open_page
+from pages.ui.outside import show_notice
 from pages.ui.verdict import concludes, outcome_verdict, show_verdict_of
 from transformer_core.analysis.outcome import read
 
@@ -24,6 +25,7 @@ def show_verdict_and_words(view: View) -> DeltaGenerator | None:
     if view.bundle.kind == "translation":
         if st.button(t("home.translate"), icon=":material/translate:"):
             open_page("translation")
+        show_notice(view.bundle, view.encoding)
         return None
     if not concludes(view):
         return None
@@ -33,4 +35,7 @@ def show_verdict_and_words(view: View) -> DeltaGenerator | None:
         follow_finger("home", PART, view)
         show_because(view)
         show_weak_sides(view)
-    return others_place.container(key="counter_examples", gap=None)
+    with others_place:
+        if show_notice(view.bundle, view.encoding):
+            return None
+        return st.container(key="counter_examples", gap=None)

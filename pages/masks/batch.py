@@ -40,7 +40,7 @@ STYLE = """<style>
 def _text_area() -> tuple[str, str]:
     """Show the text area and return its text and the default one of this language."""
     name, default = "masks_lines", DEFAULTS[language()]
-    if current(name) in DEFAULTS.values():
+    if current(name) in set(DEFAULTS.values()) - {default}:
         set_choice(name, default)
     return text_area(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
 

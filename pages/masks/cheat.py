@@ -8,6 +8,7 @@ from pages.masks.figures import SERIES, losses
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, say_number
 from pages.ui.charts import show_chart
+from pages.ui.device import tell_of_processor
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
 from pages.ui.url import choose, current, keep, set_choice, slide
@@ -57,6 +58,7 @@ def _outcome(found: Cheating) -> str:
 
 def cheat_part() -> None:
     """Ask for a prediction, train both models on a click, and show the results."""
+    tell_of_processor()
     corpus_place, steps_place, seed_place = st.columns([1, 1.2, 1.2], gap="medium")
     with corpus_place:
         corpora = {name: t(f"masks.corpus_{name}") for name in ("en", "zh")}

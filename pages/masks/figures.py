@@ -72,34 +72,35 @@ def batch_figure(
     version: str,
     note: str,
 ) -> MatrixFigure:
-    """Draw the padding, causal and combined mask of one text of a batch and the one of cross-attention, in both forms.
+    """Draw the masks of one text of a batch, of its self-attention and of cross-attention, in both forms.
 
     Args:
-        arrays: self_padding, self_causal, self_both and cross, boolean; added_padding and so on.
+        arrays: self_padding, self_pairs, self_causal, self_both and cross, boolean; added_padding and so on.
         source_labels: of the row, padding included.
         target_labels: of the row whose queries cross-attention takes, without padding.
         words, ui, version, note: as in painter.
     """
+    kinds = [name.removeprefix("self_") for name in arrays if name.startswith("self_")]
     queries, keys = Axis(words["query"], source_labels), Axis(words["key"], source_labels)
     targets, sources = Axis(words["target"], target_labels), Axis(words["source"], source_labels, key=words["key"])
     panels = tuple(
         Panel(
             id=name,
             title=words[name],
-            values=arrays[name].astype(np.float32),
-            scale=Scale.of("added" if name.startswith("added") else "mask"),
+            values=np.where(arrays[name] < 0, -np.inf, arrays[name]).astype(np.float32),
+            scale=Scale.of("mask" if form == "self" else "large" if name == "added_pairs" else "added"),
             rows=targets if name.endswith("cross") else None,
             cols=sources if name.endswith("cross") else None,
         )
         for form in ("self", "added")
-        for name in (f"{form}_padding", f"{form}_causal", f"{form}_both", "cross" if form == "self" else "added_cross")
+        for name in (*(f"{form}_{kind}" for kind in kinds), "cross" if form == "self" else "added_cross")
     )
     return MatrixFigure(
         panels,
         queries,
         keys,
         ui,
-        columns=4,
+        columns=1 + len(kinds),
         layout="single",
         link="mask batch",
         note=note,

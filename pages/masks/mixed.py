@@ -37,13 +37,14 @@ def try_mixed(view: View, texts: tuple[str, ...], *, n_tokens: int) -> None:
             lines["mask.repeat_interleave(n_heads, 0)"] = 0
             said = (f"{code:36}# {t('masks.mixed_row', sentence=sentence)}" for code, sentence in lines.items())
             st.code("\n".join(said), language="python")
-            series = {t("masks.mixed_right"): found.right_moves, t("masks.mixed_variant"): found.mixed_moves}
+            forms = {"right": "value", "mixed": "key", "mixed_pairs": "query"}  # with the hue of each
+            series = {t(f"masks.form_{form}"): getattr(found, f"{form}_moves") for form in forms}
             chart = bars(
                 tuple(f"{row} · {text[:24]}" for row, text in enumerate(texts)),
                 series,
                 across=t("masks.mixed_sentence"),
                 up=Side(t("masks.mixed_axis"), format=".0%"),
-                hues=(HUES["value"], HUES["key"]),
+                hues=tuple(HUES[hue] for hue in forms.values()),
             )
             show_chart(chart, answer, key="masks_mixed", stem="masks_mixed", label=t("masks.mixed_label"))
             say(
@@ -53,8 +54,9 @@ def try_mixed(view: View, texts: tuple[str, ...], *, n_tokens: int) -> None:
                     all=len(texts),
                     most=percent(float(found.mixed_moves.max())),
                     mean=percent(float(found.mixed_moves.mean())),
-                    right=percent(float(found.right_moves.max())),
+                    right=percent(float(max(found.right_moves.max(), found.right_pairs_moves.max()))),
                     alone=percent(float(found.mixed_apart.max())),
+                    pairs=percent(float(found.mixed_pairs_apart.max())),
                     own=int((found.worn == [[row] for row in range(len(texts))]).sum()),
                     heads=found.worn.size,
                 )

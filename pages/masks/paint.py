@@ -9,7 +9,7 @@ import streamlit as st
 from pages.glass.box import under_the_glass
 from pages.masks.figures import painter
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -220,7 +220,7 @@ def _reset() -> None:
 
 def mask_edits(choices: Choices) -> Mapping[str, Edit]:
     """Return the edits that put the chosen mask into the layers where it holds."""
-    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.pad_id)
+    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.padding)
     return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
 
 
@@ -357,7 +357,7 @@ def _painted(choices: Choices) -> Live:
     return Live((Picture("masks_painter", figure, answer),), _verdicts(choices, found), _numbers(choices, found))
 
 
-@st.fragment
+@fragment
 def paint_part(view: View) -> None:
     """Show the painter with its verdict; a stroke reruns nothing else on the page."""
     choices = controls(view)
@@ -365,7 +365,8 @@ def paint_part(view: View) -> None:
     (picture,) = live.pictures
     assert isinstance(picture, Picture)
     found: MaskedHead = picture.answer.value
-    show_change(choices, live)
+    with st.container(key="stays_masks"):
+        show_change(choices, live)
     show_picture(picture, on_paint=on_paint)
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)

@@ -10,10 +10,10 @@ from pages.ui.exports import code_files, offer_files
 from pages.ui.language import plain, t
 from pages.ui.number_format import significant
 from transformer_core.bundle import Bundle
-from transformer_core.open_checkpoints.reference_check import SAMPLE, Trust, check_against_reference
+from transformer_core.open_checkpoints.reference_check import SAMPLE, TOLERANCE, Trust, check_against_reference
 
-TOLERANCE = 1e-4
 HEIGHT = 160
+LONGEST = 78  # characters of a text that are quoted
 
 
 def show_trust(bundle: Bundle) -> None:
@@ -47,9 +47,15 @@ def _badge(found: Trust) -> None:
         st.badge(t("my_model.badge_agrees"), icon=":material/verified_user:", color="green")
 
 
+def _quoted(*texts: str | None) -> str:
+    return " + ".join(
+        repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…") for text in texts if text is not None
+    )
+
+
 def _ids(found: Trust) -> None:
     if (other := found.other_ids) is not None:
-        text = " + ".join(repr(text)[:80] for text in (other.text, other.pair) if text is not None)
+        text = _quoted(other.text, other.pair)
         ours, theirs = (" ".join(tokens)[:200] for tokens in (other.ours, other.theirs))
         st.markdown(t("my_model.other_ids", text=plain(text), ours=plain(ours), theirs=plain(theirs)))
     elif found.n_texts:
@@ -71,3 +77,7 @@ def _difference(found: Trust) -> None:
     else:
         values = {"greatest": significant(found.difference), "reference": plain(found.reference or "")}
         st.markdown(t("my_model.difference", **values))
+    if (other := found.other_numbers) is not None:
+        key = "my_model.other_numbers_padded" if other.pads else "my_model.other_numbers"
+        values = {"text": plain(_quoted(other.text, other.pair)), "pads": other.pads}
+        st.markdown(t(key, site=other.site, greatest=significant(other.difference), **values))

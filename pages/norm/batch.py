@@ -8,13 +8,25 @@ from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from pages.ui.number_format import percent
 from pages.ui.url import slide
 from transformer_core.analysis.stream.batch_norm import batch_norms
 
 MOST_OTHERS = 15
 LEAST, HALF = 0.05, 0.5
+JUST_SEEN = 0.0005  # of a vector's length, as it is written
+
+
+def mended(padded: float, real: float) -> str:
+    """Return what leaving padding out of mean and variance does for a sentence in a batch.
+
+    Args:
+        padded, real: how far its vectors move with padding counted and left out, as shares of their length.
+    """
+    if abs(padded - real) < JUST_SEEN:
+        return "same"
+    return "worse" if real > padded else "nearly" if real < LEAST else "part"
 
 
 def try_batch(view: View) -> None:
@@ -36,7 +48,7 @@ def try_batch(view: View) -> None:
         others = int(slide(t("norm.batch_others"), 1, MOST_OTHERS, name="norm_others", default=3))
         answer = ask_once(batch_norms, **view.asked, others=others)
         found = answer.value
-        mean = float(found.batch_moves.mean())
+        mean, real = float(found.batch_moves.mean()), float(found.real_moves.mean())
         cover.judge("least" if mean < LEAST else "some" if mean < HALF else "half")
         with cover.picture():
             series = {
@@ -59,7 +71,8 @@ def try_batch(view: View) -> None:
                     padding=percent(found.padding),
                     layer=percent(float(found.layer_moves.max())),
                     batch=percent(mean),
-                    real=percent(float(found.real_moves.mean())),
+                    real=percent(real),
                 )
             )
-            say(section("norm", "batch_after"), small=True)
+            said = t(f"norm.mended_{mended(mean, real)}")
+            say(joined(section("norm", "batch_after"), said), small=True)

@@ -6,8 +6,9 @@ import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, say
+from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
+from pages.ui.device import tell_of_processor
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, current, keep, slide
@@ -24,7 +25,7 @@ SAME = 100.0
 TRAINED = "norm_trained"
 
 
-@st.fragment
+@fragment
 def depth_part() -> None:
     """Ask what happens to the gradient, measure it, and train on request."""
     depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")
@@ -34,6 +35,7 @@ def depth_part() -> None:
         d_model = int(choose(t("norm.width"), {width: width for width in WIDTHS}, name="norm_width", default="32"))
     with seed_place:
         seed = int(slide(t("norm.seed"), 0, 20, name="norm_seed", default=0))
+    tell_of_processor()
     _gradients(n_layers, d_model, seed)
     _train(n_layers, seed)
 

@@ -178,13 +178,14 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
     kinds = [words[f"kind_{_kind(part)}"] for part in parts]
     data = records(part=names, length=norms.round(5), kind=kinds)
     hue = alt.Scale(domain=[words[f"kind_{kind}"] for kind in HUES_OF_KINDS], range=list(HUES_OF_KINDS.values()))
+    room = 1.1 * float(norms.max(initial=0)) or 1.0  # for the number behind the longest bar
     y = alt.Y("part:N", sort=names, title=None, axis=alt.Axis(labelLimit=260, labelOverlap=False))
     bars = (
         alt.Chart(data)
         .mark_bar()
         .encode(
             y=y,
-            x=alt.X("length:Q", title=words["axis_length"]),
+            x=alt.X("length:Q", title=words["axis_length"], scale=alt.Scale(domain=[0, room], nice=False)),
             color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=260)),
             tooltip=["part:N", "length:Q"],
         )

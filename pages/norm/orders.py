@@ -11,8 +11,8 @@ from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import code_files, offer_files
 from pages.ui.glossary import tell
-from pages.ui.header import MOST_TOKENS, View, language_of
-from pages.ui.language import plain, section, strings, t
+from pages.ui.header import MOST_TOKENS, View
+from pages.ui.language import language_of, plain, section, strings, t
 from pages.ui.models import READERS, model_folders, model_names, open_or_say
 from pages.ui.number_format import markdown_table, significant, significant_in_tex
 from pages.ui.url import choose, choose_from_list

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.norm.figures import growth_chart, name_of, shares_chart, sum_figure, written_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first
+from pages.ui.boxes import ask_first, fragment
 from pages.ui.charts import show_chart
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
@@ -18,7 +18,7 @@ from transformer_core.analysis.stream.residual_sum import StreamSum, stream_grow
 KINDS = ("embedding", "self_attention", "feed_forward")
 
 
-@st.fragment
+@fragment
 def residual_part(view: View) -> None:
     """Show the sum for one token, then growth and shares over all tokens."""
     words, text = strings("norm"), view.encoding.text

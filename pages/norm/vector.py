@@ -7,7 +7,7 @@ import streamlit as st
 from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, say
+from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -55,7 +55,7 @@ def live_vector(view: View) -> Live:
     return Live(drawings=drawings)
 
 
-@st.fragment
+@fragment
 def vector_part(view: View) -> None:
     """Show the vector before and after the norm; the two variants and the scaled input below."""
     config, places = view.bundle.config, _places(view)

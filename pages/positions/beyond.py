@@ -7,8 +7,8 @@ from pages.figures.curves import Side, bars, curves
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
-from pages.ui.header import View, language_of
-from pages.ui.language import language, section, t
+from pages.ui.header import View
+from pages.ui.language import language, language_of, section, t
 from pages.ui.number_format import markdown_table
 from pages.ui.url import step_through
 from transformer_core.analysis.positions.beyond import LIVE_WIDTHS, SCHEMES, Beyond, beyond_live

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
 from pages.positions.matrix import choose_size, chosen_size
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
+from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -49,7 +49,7 @@ def live_exponent(view: View) -> Live:
     return Live((Picture("positions_exponents", figure, answer),))
 
 
-@st.fragment
+@fragment
 def exponent_part(view: View) -> None:
     """Show both matrices, ask what the doubled exponent changes, then show wavelengths and a table."""
     words = strings("positions")

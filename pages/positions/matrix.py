@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.positions.figures.sinusoids import position_figure, similarity_chart, vector_chart, waves_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -195,7 +195,7 @@ def live_matrix(view: View) -> Live:
     return Live((Picture("positions_matrix", figure, answer, pins=False),), drawings=tuple(drawings))
 
 
-@st.fragment
+@fragment
 def matrix_part(view: View) -> None:
     """Show the matrix for any size, its curves and similarities, and the step of one position."""
     length, d_model = choose_size("", least=LEAST)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -151,7 +151,7 @@ def live_schemes(view: View) -> Live:
     return Live((Picture("positions_schemes", figure, answer),), drawings=(drawing,))
 
 
-@st.fragment
+@fragment
 def schemes_part(view: View) -> None:
     """Show the scores of one word at every pair of places, under each scheme."""
     _choose(view)

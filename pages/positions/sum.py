@@ -6,7 +6,7 @@ from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
 from pages.positions.schemes import choose_word
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
@@ -74,7 +74,7 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
         cover.judge(outcome, measured)
 
 
-@st.fragment
+@fragment
 def _concatenated(view: View) -> None:
     tell(section("positions", "concatenate"))
     st.latex(

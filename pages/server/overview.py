@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import streamlit as st
 
 from pages.hall.listening import close_room, rooms
+from pages.ui.device import device_of_server
 from pages.ui.heavy import pool
-from pages.ui.language import plain, t
+from pages.ui.language import joined, plain, t
 from pages.ui.models import opened_models
 from pages.ui.number_format import markdown_table
 from pages.ui.runs import in_words, learned_words, run_list
@@ -59,7 +60,8 @@ def show_traffic() -> None:
     with st.container(horizontal=True, gap="medium"):
         for name, value in numbers.items():
             st.metric(t(f"server.{name}"), value, width="content")
-    st.caption(t("server.last", seconds=f"{SECONDS_LOOKED_BACK:.0f}"))
+    last = t("server.last", seconds=f"{SECONDS_LOOKED_BACK:.0f}")
+    st.caption(joined(last, t("server.device", device=plain(device_of_server()))))
 
 
 def _show_table(title: str, heads: Iterable[str], rows: list[tuple[str, ...]]) -> None:

@@ -16,7 +16,7 @@ from pages.ui.language import language, strings, t
 def show_chips(text: str, lines: tuple[Line, ...], answer: Answer[Any], *, name: str) -> Chips:
     """Show lines of tokens and return the figure; `name` is unique on the page, and `answer` is what they come from."""
     chips = Chips(text, lines, strings("chips"), name, f"{name}|{text}|{[len(line.ids) for line in lines]}")
-    registered("chips")(key=f"chips {name}", data=chips.data(caption=caption_of(answer.arguments)))
+    registered("chips")(key=f"chips_{name}", data=chips.data(caption=caption_of(answer.arguments)))
     return chips
 
 

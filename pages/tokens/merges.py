@@ -5,18 +5,18 @@ import streamlit as st
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, merging_chart, rivals_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, lazy_box, say
+from pages.ui.boxes import ask_first, fragment, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.header import View, language_of
-from pages.ui.language import plain, section, t
+from pages.ui.header import View
+from pages.ui.language import language_of, plain, section, t
 from pages.ui.url import choose, slide, text_area
 from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA
 from transformer_core.text.merges import ALPHABETS
 
 
-@st.fragment
+@fragment
 def show_merges(view: View) -> None:
     """Show the sentence after a chosen merge, and which pairs were joined."""
     corpus, pasted, alphabet = _choose_text(language_of(view.encoding.text) or "en")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.tokens.figures import MEASURES, one_hot_figure
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -21,7 +21,7 @@ TRIPLES = {
 }
 
 
-@st.fragment
+@fragment
 def show_one_hot(view: View) -> None:
     """Show both kinds of vectors, the memory that they need, and the prediction."""
     answer = ask(word_relations, **view.asked)

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, cost_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -29,7 +29,7 @@ def _name_of(kind: str) -> str:
     return t(f"tokens.kind_{kind}")
 
 
-@st.fragment
+@fragment
 def show_split(view: View) -> None:
     """Show the tokens of every tokenizer, their cost, and the prediction."""
     corpus, size = _choose_learned()

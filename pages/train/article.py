@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui.boxes import lazy_box
 from pages.ui.glossary import tell
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from pages.ui.number_format import markdown_table
 from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, article_measured
 
@@ -21,10 +21,34 @@ def show_article_differences() -> None:
             st.warning(t("article.missing", error=plain(str(error))), icon=":material/error:")
             return
         st.markdown(_table(found))
-        sizes = {"examples": found.examples, "held_out": found.held_out, "tokens": found.tokens}
+        sizes = {"examples": found.examples, "tokens": found.tokens}
         sizes |= {"epochs": found.epochs, "seeds": len(found.of("ours"))}
-        tell(section("train", "article_after").format(**{name: f"{value:,}" for name, value in sizes.items()}))
+        fewest, most = found.set_aside
+        shown = {name: f"{value:,}" for name, value in sizes.items()}
+        shown["held_out"] = (
+            f"{most:,}" if fewest == most else t("article.from_to", fewest=f"{fewest:,}", most=f"{most:,}")
+        )
+        tell(section("train", "article_after").format(**shown, judged=joined(alone(found), together(found))))
         st.caption(f"`{found.command}`")
+
+
+LEARNED, BEGUN = 0.75, 0.6  # of its own reviews, of which half have each class
+
+
+def alone(found: ArticleMeasured) -> str:
+    """Return in words whether the small model learns its own reviews, LEARNED of them, with each choice alone."""
+    reached = {choice: found.mean(choice)[0] for choice in CHOICES}
+    slow = [choice for choice, train in reached.items() if train < LEARNED]
+    if not slow:
+        return t("article.each_learns", least=f"{min(reached.values()):.0%}")
+    return t("article.some_slow", names=", ".join(t(f"article.{choice}") for choice in slow), learned=f"{LEARNED:.0%}")
+
+
+def together(found: ArticleMeasured) -> str:
+    """Return in words how far it comes with all choices at once, by the borders BEGUN and LEARNED."""
+    train = found.mean("all")[0]
+    far = "little" if train < BEGUN else "partly" if train < LEARNED else "learns"
+    return t(f"article.all_{far}", train=f"{train:.0%}")
 
 
 def _table(found: ArticleMeasured) -> str:

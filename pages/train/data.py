@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from pages.train.article import show_article_differences
 from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
 from pages.ui.glossary import tell
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, language, plain, section, t
 from pages.ui.runs import find_run, learned_words
 from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload, uploaded
@@ -22,7 +22,7 @@ from pages.ui.verdict import class_word
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import passage, written_reviews
 from transformer_core.training.corpora.sequences import sequences
-from transformer_core.training.examples import distinct
+from transformer_core.training.examples import distinct, rows_needed
 from transformer_core.training.intake import (
     ENCODINGS,
     ROWS_FILE,
@@ -46,7 +46,7 @@ from transformer_core.training.intake.pairs import (
 )
 from transformer_core.training.runs.errors import words_of
 from transformer_core.training.runs.presets import ARTICLE, PRESETS, fitted
-from transformer_core.training.runs.settings import settings
+from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
 from transformer_core.training.tasks.pairs import INTO as TARGETS
 
@@ -95,6 +95,23 @@ def begin_with(run: str, frame: int | None) -> None:
     keep("branch", run if frame is None else f"{run}.{frame}", "")
 
 
+def is_there(spec: RunSpec) -> bool:
+    """Return whether a preset's data come with the app, or lie where visitors of this server may name them."""
+    return spec.data.source != "imdb" or readable_folder() is not None
+
+
+def preset_labels() -> dict[str, str]:
+    """Return the presets' names in words; those whose data are not there come last, in grey."""
+    said = {name: t(f"preset.{name}") for name in PRESETS}
+    missing = {name: f":gray[{said[name]}]" for name, spec in PRESETS.items() if not is_there(spec)}
+    return {name: word for name, word in said.items() if name not in missing} | missing
+
+
+def in_language(spec: RunSpec, tongue: Any) -> RunSpec:
+    """Return a preset that learns from texts in the reader's language, where its texts come with the app."""
+    return change(spec, language=tongue) if apply((LANGUAGE,), spec.data.source) else spec
+
+
 def choose_base() -> Base:
     """Show the presets, or the run that the form was filled from, and return what was chosen."""
     asked = current("branch")
@@ -107,14 +124,16 @@ def choose_base() -> Base:
             return _of_run(store, frame)
         st.warning(t("run.gone", run=plain(asked[:80])), icon=":material/link_off:")
         forget("branch")
-    names = {name: t(f"preset.{name}") for name in PRESETS}
-    chosen = choose(t("train.preset"), names, name="preset", default="quick")
+    chosen = choose(t("train.preset"), preset_labels(), name="preset", default="quick")
+    if not all(map(is_there, PRESETS.values())):
+        st.caption(t("train.presets_without_data"))
     if st.session_state.setdefault("form_of", chosen) != chosen:
         forget(*(set(FORM) - set(DATA) if gave_data() else FORM))
         st.session_state.form_of = chosen
-    base = Base(PRESETS[chosen])
+    base = Base(in_language(PRESETS[chosen], language()))
     if not (gave_data() and current("source") != base.usual["source"]):
-        tell(section("train", f"preset_{chosen}"))  # it speaks of the preset's own data
+        counted = {name: f"{value:,}" if isinstance(value, int) else value for name, value in base.usual.items()}
+        tell(section("train", f"preset_{chosen}").format(**counted))  # it speaks of the preset's own data
     if chosen == ARTICLE.name:
         show_article_differences()
     return base
@@ -230,10 +249,15 @@ def _once(name: str, make: Callable[[], T]) -> T:
 
 def _show_broken(broken: Broken) -> None:
     if broken:
+        first = {row.reason: row.line for row in reversed(broken.first)}
         with st.expander(t("data.broken", count=f"{len(broken):,}"), icon=":material/heart_broken:"):
-            st.markdown(plain(broken.words()))
+            for reason, count in broken.counts.most_common():
+                counted = t("data.broken_of", count=f"{count:,}", why=t(f"intake.{reason}"))
+                begun = [t("data.broken_first", row=f"{first[reason]:,}")] if reason in first else []
+                st.markdown(joined(counted, *begun))
             for row in broken.first:
-                st.caption(t("data.broken_row", row=row.line, why=plain(f"{row.reason}  {row.beginning}")))
+                why = f"{t(f'intake.{row.reason}')}  {row.beginning}"
+                st.caption(t("data.broken_row", row=f"{row.line:,}", why=plain(why)))
 
 
 def _show_rows(seen: Preview, text: str, label: str) -> None:
@@ -304,13 +328,13 @@ def _path(label: str) -> str:
 
 
 def _asked(source: Source, base: Base) -> tuple[int, int]:
-    """Return how many examples the form asks for, held-out ones included, and its seed."""
+    """Return how many examples are needed for what the form asks for, and its seed."""
     asked = read_settings(source, settings(fitted(base.spec, source)))
-    return asked["examples"] + asked["held_out"], asked["seed"]
+    return rows_needed(asked["examples"], asked["held_out"]), asked["seed"]
 
 
 def _imdb(source: Source, base: Base) -> Learned:
-    """Let a person say where the reviews lie; as many are read as the run asks for, the training part's first."""
+    """Let a person say where the reviews lie; as many are read as the run needs, the training part's first."""
     tell(section("train", "data_imdb"), small=True)
     path = _path(t("data.path"))
     if not path:

@@ -28,11 +28,13 @@ LABELS = {
 def followed_text(store: RunStore) -> str:
     """Let a person type the text that is followed through a run, and return it.
 
-    A classifier's is the sentence of all pages; the other kinds begin with a text of their own data.
+    A classifier's is the sentence of all pages, which is English; others begin with a text of their own data.
     """
     kind, source = store.spec.data.kind, store.spec.data.source
     if kind == "classifier":
-        return text_input(t(LABELS[kind]), name="text", default=DEFAULT_TEXT)
+        own = source == "reviews" and store.spec.data.language == "zh"
+        usual = store.facts().get("prompt", "") if own else DEFAULT_TEXT
+        return text_input(t(LABELS[kind]), name="text", default=usual)
     kind = source if source == "pairs" else kind
     return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
 

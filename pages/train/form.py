@@ -18,6 +18,7 @@ from pages.ui.language import plain, t
 from pages.ui.read_only import read_only_said
 from pages.ui.runs import begin_run, follow, in_words, launcher, learned_words
 from pages.ui.url import current, forget
+from transformer_core.training.examples import most_held_out, rows_needed
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, obstacles, settings
 from transformer_core.training.runs.store.records import Estimate
@@ -133,6 +134,16 @@ class Wanted:
     problem: str = ""
 
 
+def too_few(spec: RunSpec, there: int | None) -> str:
+    """Return in words why so many different examples do not give what a run asks for; "" where they do."""
+    asked, most = spec.data.examples + spec.data.held_out, most_held_out(there or 0)
+    if there is None or rows_needed(spec.data.examples, spec.data.held_out) <= there:
+        return ""
+    if spec.data.held_out > most:
+        return t("data.too_many_held_out", most=f"{most:,}", there=f"{there:,}")
+    return t("data.too_few", there=f"{there:,}", asked=f"{asked:,}") if spec.data.kind == "classifier" else ""
+
+
 def wanted(base: Base, learned: Learned, values: Mapping[str, Any]) -> Wanted:
     """Return the spec that a form's values make, or why they make none."""
     if learned.problem:
@@ -144,9 +155,8 @@ def wanted(base: Base, learned: Learned, values: Mapping[str, Any]) -> Wanted:
         spec.data.require_fitting()
     except ValueError as error:
         return Wanted(None, str(error))
-    asked = spec.data.examples + spec.data.held_out
-    if learned.there is not None and asked > learned.there and spec.data.kind == "classifier":
-        return Wanted(None, t("data.too_few", there=f"{learned.there:,}", asked=f"{asked:,}"))
+    if problem := too_few(spec, learned.there):
+        return Wanted(None, problem)
     if base.has_weights and (fixed := obstacles(base.spec, spec)):
         return Wanted(None, t("train.fixed", names=", ".join(map(label_of, fixed))))
     return Wanted(spec)

@@ -23,7 +23,7 @@ from transformer_core.training.runs.store.run_store import RunStore
 def show_run(store: RunStore) -> None:
     """Show a run: how it is doing, its film, what it came to, and what can be done with it."""
     buttons = heading(plain(store.spec.name), small=True)
-    with buttons, st.container(horizontal=True, horizontal_alignment="right"):
+    with buttons, st.container(horizontal=True, horizontal_alignment="right", key="run_buttons"):
         st.button(t("train.new"), icon=":material/add:", on_click=follow, args=(None,))
         st.button(t("train.again"), icon=":material/replay:", on_click=begin_with, args=(store.id, None))
         if st.button(t("train.compare"), icon=":material/compare_arrows:"):

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui.boxes import watch
+from pages.ui.device import device_of_run
 from pages.ui.language import plain, t
 from pages.ui.limits import limits
-from pages.ui.runs import LIVE, in_words, is_live, launcher
+from pages.ui.runs import LIVE, in_words, is_live, resume_run
 from pages.ui.who import may_change
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Status
@@ -70,13 +71,13 @@ def _buttons(store: RunStore, status: Status) -> None:
         return
     with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if status.state == "paused":
-            _button(store, "run.resume", ":material/play_arrow:", lambda: launcher().resume(store), first=True)
+            _button(store, "run.resume", ":material/play_arrow:", lambda: resume_run(store), first=True)
         elif status.state in ("starting", "running"):
             _button(store, "run.pause", ":material/pause:", lambda: store.ask("pause"))
         if status.state in LIVE:
             _button(store, "run.stop", ":material/stop:", lambda: store.ask("stop"))
         elif status.state != "finished":
-            _button(store, "run.take_up", ":material/restart_alt:", lambda: launcher().resume(store), first=True)
+            _button(store, "run.take_up", ":material/restart_alt:", lambda: resume_run(store), first=True)
 
 
 def show_panel(store: RunStore) -> None:
@@ -86,7 +87,9 @@ def show_panel(store: RunStore) -> None:
     """
 
     def show() -> None:
-        status = store.status()
+        status, device = store.status(), device_of_run(store)
+        if device is not None:
+            st.caption(t("run.device", device=plain(device)))
         if status.state == "finished":
             return
         words_place, buttons_place = st.columns([3, 1], vertical_alignment="center")

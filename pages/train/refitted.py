@@ -9,7 +9,7 @@ from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.glossary import tell
-from pages.ui.language import plain, section, strings, t
+from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.number_format import markdown_table
 from pages.ui.runs import is_live
 from pages.ui.url import choose, slide
@@ -20,6 +20,7 @@ from transformer_core.training.runs.store.run_store import RunStore
 STARTS: tuple[Start, ...] = ("random", "pca")
 GUESSES = ("alike", "twice", "far")
 ALIKE, FAR = 1.25, 3.0
+COSTS = 0.01  # of trustworthiness
 MAPS = ("refitted", "aligned")
 WAITING = 520
 
@@ -32,6 +33,20 @@ def times_as_far(refitted: float, aligned: float) -> str:
     if refitted < ALIKE * aligned:
         return "alike"
     return "far" if refitted >= FAR * aligned else "twice"
+
+
+def what_is_left(found: RefittedMaps) -> str:
+    """Return in words what turning fresh maps back onto the frame before takes away of the displacement."""
+    aligned, refitted, turned = found.mean_moved
+    share = f"{1 - turned / refitted:.0%}" if refitted else "0%"
+    return t("refit.left" if turned > aligned else "refit.nothing_left", share=share)
+
+
+def cost_of_aligning(found: RefittedMaps) -> str:
+    """Return in words what aligning costs in trustworthiness: "little" below COSTS, whichever way."""
+    cost = round(float(found.refitted_trust.mean()), 3) - round(float(found.aligned_trust.mean()), 3)
+    said = "little" if abs(cost) < COSTS - 1e-9 else "cost" if cost > 0 else "gain"
+    return t(f"refit.trust_{said}", cost=f"{abs(cost):.3f}")
 
 
 def _show_maps(answer: Answer[RefittedMaps], frame: int) -> None:
@@ -65,7 +80,7 @@ def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
     ]
     head = (t("refit.mean_of", count=len(steps) - 1), t("refit.col_moved"), t("refit.col_trust"))
     st.markdown(markdown_table(head, rows, right=2))
-    tell(section("train", "refit_note"), small=True)
+    tell(joined(section("train", "refit_note"), what_is_left(found), cost_of_aligning(found)), small=True)
 
 
 def show_refitted(store: RunStore) -> None:

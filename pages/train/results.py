@@ -1,20 +1,25 @@
 """What a finished run measured, and a prediction made while it was under way, answered by its numbers."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
 import streamlit as st
 
-from pages.train.same_but import LITTLE, same_but
+from pages.train.same_but import LITTLE, points, same_but
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.glossary import tell
-from pages.ui.language import plain, section, t
+from pages.ui.language import joined, plain, section, t
 from pages.ui.navigation import open_page
 from pages.ui.runs import follow, is_live
+from transformer_core.analysis.coming_apart import are_apart, border_of, interval
 from transformer_core.training.runs.beginning import UNDAMAGED
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.store.records import StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore
 
-MUCH = 0.10
+MUCH = 10.0  # points
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,31 @@ class Outcome:
         step: steps taken before them.
         train, held_out: accuracy, from 0 to 1.
         baselines: held-out accuracy of simple rules, by name, and of a damaged model as it was.
+        counts: of the examples that "train" and "held_out" are shares of; empty where nobody knows.
     """
 
     step: int
     train: float
     held_out: float
     baselines: dict[str, float]
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """By how many points it does better on what it learned from, as shown."""
+        return points(self.held_out, self.train)
+
+    @property
+    def lead(self) -> float | None:
+        """By how many points it does better than the best simple rule, as shown; None where there is no rule."""
+        return None if self.best_rule is None else points(self.baselines[self.best_rule], self.held_out)
+
+    def spread(self, name: str) -> float:
+        """Return half the 95 % interval of "train" or "held_out" in points; 0 where nobody knows of how many it is."""
+        if not self.counts.get(name):
+            return 0.0
+        low, high = interval(getattr(self, name), self.counts[name])
+        return 50 * (high - low)
 
     @property
     def best_rule(self) -> str | None:
@@ -39,12 +63,19 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """What the numbers show: "memorises", "nothing", "holds", or "measured" where nothing is there to compare."""
-        if self.train - self.held_out >= MUCH:
+        """What the numbers show.
+
+        "memorises": MUCH or more better on what it learned from, and by more than so few examples can make; "holds":
+        LITTLE or more better than the best rule, and likewise; "unsure": LITTLE or more, but no more than that;
+        "nothing": less; "measured" where there is no rule.
+        """
+        if self.gap >= MUCH and self.gap > math.hypot(self.spread("train"), self.spread("held_out")):
             return "memorises"
-        if self.best_rule is None:
+        if self.lead is None:
             return "measured"
-        return "holds" if self.held_out - self.baselines[self.best_rule] >= LITTLE else "nothing"
+        if self.lead < LITTLE:
+            return "nothing"
+        return "holds" if self.lead > self.spread("held_out") else "unsure"
 
 
 def outcome(store: RunStore) -> Outcome | None:
@@ -53,22 +84,28 @@ def outcome(store: RunStore) -> Outcome | None:
     if not frames or {"train_accuracy", "held_out_accuracy"} - frames[-1].measures.keys():
         return None
     last = frames[-1]
-    baselines = store.facts().get("baselines", {})
-    return Outcome(last.step, last.measures["train_accuracy"], last.measures["held_out_accuracy"], baselines)
+    facts = store.facts()
+    shares = (last.measures[name] for name in ("train_accuracy", "held_out_accuracy"))
+    return Outcome(last.step, *shares, facts.get("baselines", {}), facts.get("counts", {}))
 
 
 def verdict_words(found: Outcome) -> str:
     """Return what the numbers show, in words; nothing where there is nothing to compare them with."""
-    rule = found.best_rule
-    lead = 100 * (found.held_out - found.baselines[rule]) if rule else 0.0
-    numbers = {"gap": f"{100 * (found.train - found.held_out):.0f}", "lead": f"{lead:+.1f}"}
-    numbers["rule"] = t(f"baseline.{rule}") if rule else ""
-    return {
-        "memorises": lambda: t("result.memorises", gap=numbers["gap"]),
-        "holds": lambda: t("result.holds", lead=numbers["lead"], rule=numbers["rule"]),
-        "nothing": lambda: t("result.nothing", lead=numbers["lead"], rule=numbers["rule"]),
-        "measured": lambda: "",
-    }[found.verdict]()
+    if found.verdict == "measured":
+        return ""
+    if found.verdict == "memorises":
+        return t("result.memorises", gap=f"{found.gap:.1f}")
+    numbers = {"lead": f"{found.lead:+.1f}", "rule": t(f"baseline.{found.best_rule}")}
+    if found.verdict == "unsure":
+        numbers["spread"] = f"{found.spread('held_out'):.1f}"
+    return t(f"result.{found.verdict}", **numbers)
+
+
+def points_apart(train: float, held_out: float, points: StoredPoints) -> str:
+    """Return which points are apart by what neighbours name rightly: "both", "train", "held_out" or "neither"."""
+    parts = {"train": (train, ~points.held_out), "held_out": (held_out, points.held_out)}
+    apart = [name for name, (share, part) in parts.items() if are_apart(share, points.labels[part])]
+    return {0: "neither", 1: "".join(apart), 2: "both"}[len(apart)]
 
 
 def _capital(words: str) -> str:
@@ -89,7 +126,9 @@ def show_results(store: RunStore) -> None:
     with st.container(border=True):
         for place, (label, value) in zip(st.columns(max(4, len(numbers))), numbers.items(), strict=False):
             place.metric(label, f"{value:.1%}")
-        st.markdown(" ".join((said, verdict_words(found))))
+        measured, points = _measured(store), store.points()
+        apart = t(f"result.apart_{points_apart(*measured, points)}") if measured and points else ""
+        st.markdown(joined(*filter(None, (said, verdict_words(found), apart))))
         if kind == "classifier":
             _show_trust(store)
         for note in store.facts().get("notes", []):
@@ -109,17 +148,23 @@ def _show_trust(store: RunStore) -> None:
     )
 
 
-GUESSES = ("as_well", "less", "hardly")
+GUESSES = ("as_well", "less", "hardly", "neither")
 
 
-def separation(train: float, held_out: float, majority: float) -> str:
+def separation(train: float, held_out: float, labels: np.ndarray) -> str:
     """Return how well held-out points separate beside training points, by the accuracy of their nearest neighbours.
 
-    "as_well" is within two points; "hardly" is less than half of the way from the commonest class to the training
-    points.
+    "neither": not even the training points are apart; "as_well": less than LITTLE worse; "hardly": less than half of
+    the way from the commonest class to the training points.
+
+    Shapes:
+        labels: (point,), class numbers of the training points
     """
-    if train - held_out < LITTLE:
+    if not are_apart(train, labels):
+        return "neither"
+    if points(held_out, train) < LITTLE:
         return "as_well"
+    majority = 2 * border_of(labels) - 1
     return "hardly" if held_out - majority < (train - majority) / 2 else "less"
 
 
@@ -135,11 +180,12 @@ def _show_separation(store: RunStore) -> None:
     options = {name: t(f"train_try.{name}") for name in GUESSES}
     cover = ask_first(section("train", "try_separate"), options, name="train_separate", about=store.id)
     found = None if is_live(store.status()) else _measured(store)
-    if found is None:
+    points = store.points()
+    if found is None or points is None:
         if cover.open:
             st.caption(t("train_try.wait"))
         return
-    came = separation(*found, store.facts().get("baselines", {}).get("majority", 0.0))
+    came = separation(*found, points.labels[~points.held_out])
     train, held_out = (f"{value:.1%}" for value in found)
     cover.judge(came, t("train_try.measured", train=train, held_out=held_out))
 

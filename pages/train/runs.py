@@ -9,7 +9,7 @@ from pages.train.panel import attempt, state_words
 from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.read_only import read_only_said
-from pages.ui.runs import bounds, follow, in_words, launcher, learned_words, listed_runs, own_runs, run_list
+from pages.ui.runs import bounds, follow, in_words, learned_words, listed_runs, own_runs, resume_run, run_list
 from pages.ui.uploads import let_go, upload
 from pages.ui.who import may_change
 from transformer_core.archives import MB
@@ -71,7 +71,7 @@ def _actions(store: RunStore, state: str, shown: str | None) -> None:
                 key=f"resume {store.id}",
                 width="stretch",
                 on_click=attempt,
-                args=(lambda: launcher().resume(store), store.owner),
+                args=(lambda: resume_run(store), store.owner),
             )
         _export(store)
         sure = st.checkbox(t("runs.sure"), key=f"sure {store.id}")

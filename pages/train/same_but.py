@@ -19,7 +19,7 @@ from transformer_core.training.runs.settings import called, change, settings
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import RECURRENT_KINDS, AlignmentChoice, InitialWeights, Network, Origin, RunSpec
 
-LITTLE = 0.02
+LITTLE = 2.0  # points
 GUESSES = ("better", "same", "worse")
 NONE = "none"  # who foretells nothing is shown what came of it
 NETWORKS = get_args(Network)
@@ -45,7 +45,8 @@ def _of_recurrent(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
         found = [("alignment", name) for name in get_args(AlignmentChoice)] + found
     if spec.data.kind == "classifier":
         found.append(("summary", "mean" if now["summary"] == "last" else "last"))
-    return found if spec.kind == "lm" else [*found, ("bidirectional", not now["bidirectional"])]
+    other = "one_hot" if spec.kind == "lm" else "bidirectional"
+    return [*found, (other, not now[other])]
 
 
 def _of_transformer(spec: RunSpec, now: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -130,9 +131,15 @@ def _show_changes(store: RunStore) -> None:
     st.rerun()
 
 
+def points(first: float, second: float) -> float:
+    """Return by how many points of a hundred a share is higher than another, to the tenth that is shown."""
+    return round(100 * (second - first), 1)
+
+
 def measured_change(first: float, second: float) -> str:
-    """Return what became of the held-out accuracy: "better", "worse", or "same" within two points."""
-    return "same" if abs(second - first) < LITTLE else "better" if second > first else "worse"
+    """Return what became of the held-out accuracy: "better", "worse", or "same" by less than two points, as shown."""
+    moved = points(first, second)
+    return "same" if abs(moved) < LITTLE else "better" if moved > 0 else "worse"
 
 
 def show_answer(first: RunStore, second: RunStore) -> None:
@@ -154,6 +161,6 @@ def show_answer(first: RunStore, second: RunStore) -> None:
         said = t("try.shown", outcome=t(f"guess.{came}"))
     else:
         said = t("compare.right") if came == guess else t("compare.wrong", guess=t(f"guess.{guess}"))
-    moved = f"{100 * (after - before):+.1f}"
+    moved = f"{points(before, after):+.1f}"
     measured = t("compare.measured", before=f"{before:.1%}", after=f"{after:.1%}", moved=moved)
     st.success(f"{said} {measured}", icon=":material/science:")

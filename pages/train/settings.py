@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.ui.language import language, t, words
 from pages.ui.url import chosen, held, keep, read_number, read_switch, whole_number, written_switch
-from transformer_core.config import Activation, NormOrder, Pooling, Positions
+from transformer_core.config import Activation, DropoutAt, NormOrder, PaddingMask, Pooling, Positions
 from transformer_core.text import KINDS as TOKENIZERS
 from transformer_core.training.config import Optimizer, Precision, Schedule
 from transformer_core.training.runs.settings import VOCABULARY
@@ -232,10 +232,12 @@ MODEL: tuple[Control, ...] = (
     _bounded("n_heads", 1, *TRANSFORMERS),
     _bounded("d_ff", 8, *TRANSFORMERS),
     Number("dropout", 0.0, 0.9, 0.05),
+    Pick("dropout_at", get_args(DropoutAt), TRANSFORMERS),
     Pick("positions", get_args(Positions), TRANSFORMERS),
     Pick("norm_order", get_args(NormOrder), TRANSFORMERS),
     Pick("activation", get_args(Activation), TRANSFORMERS),
     Pick("pooling", get_args(Pooling), ("classifier",)),
+    Pick("padding_mask", get_args(PaddingMask), ("classifier",)),
     Flag("residual", TRANSFORMERS),
     Flag("scale_scores", TRANSFORMERS),
     Flag("scale_embeddings", TRANSFORMERS),
@@ -243,6 +245,7 @@ MODEL: tuple[Control, ...] = (
     Pick("alignment", get_args(AlignmentChoice), ("seq2seq",)),
     Pick("summary", get_args(SummaryChoice), ("recurrent_classifier",)),
     Flag("bidirectional", ("recurrent_classifier", "seq2seq")),
+    Flag("one_hot", ("lm",)),
     Pick("initial", get_args(InitialWeights)),
 )
 OPTIMISER: tuple[Control, ...] = (

@@ -33,4 +33,5 @@ parts_page(
     PARTS,
     sites=("decoder.*.cross_attention.*",),
     glass=look_through,
+    answers=True,
 )

@@ -7,6 +7,7 @@ from pages.translation.translated import shown_gap
 from pages.ui.asking import Answer
 from pages.ui.boxes import as_old, ask_first, awaited, say
 from pages.ui.charts import show_chart
+from pages.ui.device import tell_of_processor
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.number_format import markdown_table
@@ -136,6 +137,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
 
 def show_search() -> None:
     """Show the controls, the searches of one source, and a survey over many sources."""
+    tell_of_processor()
     rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
     with rule_place:
         rules = {rule: t(f"translation.rule_{rule}") for rule in RULES}

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids, toy_logits
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, awaited, lazy_box
+from pages.ui.device import tell_of_processor
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
@@ -201,6 +202,7 @@ def _where_in_it() -> dict[str, int]:
 
 def show_toy() -> None:
     """Show the batch, one head of its three attentions, its logits, what conventions change, and every shape."""
+    tell_of_processor()
     source, convention = _which_batch()
     options_place, filled_place = st.columns([8.4, 2.2], gap="small", vertical_alignment="bottom")
     with options_place:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -11,7 +12,7 @@ from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
 from pages.ui.asking import ask_once
 from pages.ui.boxes import BRIEF, awaited
 from pages.ui.header import View
-from pages.ui.language import plain, t
+from pages.ui.language import corpus_word, pieces_of, plain, t
 from pages.ui.url import set_choice
 from pages.ui.verdict import HUES, chart_word
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
@@ -35,7 +36,8 @@ def show_counter_examples(view: View) -> None:
     if not found.found:
         return
     key = "because.turned" if found.turns else "because.none_turns"
-    st.markdown(t(key, tried=found.tried, turns=found.turns), help=t("because.tried_help"))
+    named = pieces_of(view.encoding.text)
+    st.markdown(t(key, tried=found.tried, turns=found.turns, **named), help=t("because.tried_help", **named))
     for number, each in enumerate(found.found):
         st.button(
             _with_change(each),
@@ -46,7 +48,8 @@ def show_counter_examples(view: View) -> None:
             width="stretch",
         )
         winner = chart_word(view, each.winner)
-        said = t("because.then_winner", label=winner, probability=f"{each.probability:.1%}")
+        changed = t("because.exchanged" if each.new else "because.left_out", old=_shown(each.old), new=_shown(each.new))
+        said = changed + t("because.then_winner", label=winner, probability=f"{each.probability:.1%}")
         if each.winner != found.winner:
             said += t("because.left", label=label, left=f"{each.left:.1%}")
         hue = hues_of(view, each.winner)[0] if view.bundle.kind == "classifier" else HUES[number]
@@ -65,7 +68,7 @@ def show_weak_sides(view: View) -> None:
             low=f"{100 * row.interval[0]:.0f}",
             high=f"{100 * row.interval[1]:.0f}",
             sort=_sort(row),
-            data=plain(row.data),
+            data=corpus_word(row.data),
             count=f"{row.texts:,}",
         )
         for row in view.bundle.measured.fitting(features_of(view.encoding), unit_of(view.encoding))
@@ -96,7 +99,7 @@ def _with_change(example: CounterExample) -> str:
     gone = f"~~{plain(_shown(example.old))}~~"
     came = f" **{plain(text[start:end])}**" if example.new else ""
     gap = " " if not example.new and before and not before.endswith(" ") and text[:start].isascii() else ""
-    space = " " if not example.new and not before and after[:1].isalnum() else ""
+    space = " " if not example.new and not before and after[:1].isascii() and after[:1].isalnum() else ""
     return f"{plain(before)}{gap}{gone}{came}{space}{plain(after)}"
 
 
@@ -110,18 +113,19 @@ def show_because(view: View) -> None:
     if outcome_of(view.bundle, view.encoding) is None:
         return
     if all(view.encoding.special):
-        st.caption(t("because.nothing_to_hide"))
+        st.caption(t("because.nothing_to_hide", **pieces_of(view.encoding.text)))
         return
     asked, brief = _of_first_text(view), len(view.encoding) <= BRIEF
-    answer = awaited(word_worth, t("because.hiding"), key="because", height=HEIGHT, brief=brief, stays=True, **asked)
+    said = t("because.hiding", **pieces_of(view.encoding.text))
+    answer = awaited(word_worth, said, key="because", height=HEIGHT, brief=brief, stays=True, **asked)
     if answer is None:
         return
     found, view = answer.value, view.of(answer)
     label = chart_word(view, found.winner)
-    names = _names(view, found)
+    names, named = _names(view, found), pieces_of(view.encoding.text)
     st.html(
-        f'<p style="margin:0 0 0.3rem">{_sentence(names, found, label)}</p>'
-        + tinted_words(_tinted(view, found, names, label), hues_of(view, found.winner), _legend(label))
+        f'<p style="margin:0 0 0.3rem">{_sentence(names, found, label, named)}</p>'
+        + tinted_words(_tinted(view, found, names, label), hues_of(view, found.winner), _legend(label, named))
     )
 
 
@@ -131,9 +135,9 @@ def hues_of(view: View, winner: int) -> tuple[str, str]:
     return HUES[own], HUES[1 if own == 0 else 0]
 
 
-def _legend(label: str) -> dict[str, str]:
+def _legend(label: str, named: Mapping[str, str]) -> dict[str, str]:
     names = ("label", "towards", "against", "unit")
-    return {name: t(f"because.legend_{name}", label=label) for name in names}
+    return {name: t(f"because.legend_{name}", label=label, **named) for name in names}
 
 
 def _names(view: View, found: WordWorth) -> list[str]:
@@ -160,7 +164,7 @@ def _tinted(view: View, found: WordWorth, names: list[str], label: str) -> list[
         said = (
             t("because.said", word=name, points=f"{100 * worth:+.1f}", label=label)
             if hidden
-            else t("because.said_not_hidden", word=name)
+            else t("because.said_not_hidden", word=name, **pieces_of(text))
         )
         said += t("because.said_unknown") if unknown else ""
         between = " " if text[last:start].isspace() else text[last:start]
@@ -169,13 +173,17 @@ def _tinted(view: View, found: WordWorth, names: list[str], label: str) -> list[
     return shown
 
 
-def _sentence(names: list[str], found: WordWorth, label: str) -> str:
-    """Return in one sentence, as HTML, which words pushed the verdict most, and which against it."""
+def _sentence(names: list[str], found: WordWorth, label: str, named: Mapping[str, str]) -> str:
+    """Return in one sentence, as HTML, which words pushed the verdict most, and which against it.
+
+    Args:
+        named: what the pieces of the text are called, as pieces_of has it.
+    """
     order = [place for place, worth in enumerate(found.worth.tolist()) if not math.isnan(worth)]
     order.sort(key=lambda place: -found.worth[place])
     whole = {place: round(100 * float(found.worth[place])) for place in order}
     name = {place: f"<b>{escape(names[place])}</b>" for place in order}
-    said = {"label": escape(label), "before": f"{found.before:.1%}"}
+    said = {"label": escape(label), "before": f"{found.before:.1%}", **named}
     towards = [place for place in order if whole[place] >= FEWEST_POINTS]
     against = [place for place in reversed(order) if whole[place] <= -FEWEST_POINTS]
     if not order:
@@ -199,4 +207,4 @@ def _sentence(names: list[str], found: WordWorth, label: str) -> str:
 
 
 def _points(count: int) -> str:
-    return t("because.point" if count == 1 else "because.points", count=count)
+    return t("because.points", count=count)

@@ -11,8 +11,9 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import wraps
 from html import escape
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -23,6 +24,7 @@ from pages.ui.language import t
 from pages.ui.url import current, keep, read_switch, widget_key, written_switch
 from pages.ui.who import person
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Height = int | Literal["content"]  # in pixels
 SECONDS_BETWEEN_LOOKS = 0.7
@@ -30,19 +32,29 @@ FAR_BEHIND, SECONDS_FAR_BEHIND = 2, 2.0  # from this place in the queue on, a pa
 SECONDS_AT_ONCE = 0.2  # so long a page waits before it shows a box
 ROOM = 300
 BRIEF = 40  # tokens: of so short a text, what runs the model once for each of them takes a moment
+BUSY = 2.0  # times the least time, where half of the calls take that long
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
 COVERED = """
-[class*="st-key-cover_"] > .stElementContainer:has(i:is(.covered, .open)) { position: absolute; }
+:is([class*="st-key-cover_"], [class*="st-key-asked_"]) > .stElementContainer:has(i:is(.covered, .open)) {
+  position: absolute;
+}
 [class*="st-key-cover_"]:has(> .stElementContainer i.covered) {
   opacity: 0.6; pointer-events: none; user-select: none; interactivity: inert;
-  --covered: blur(7px) opacity(0.5); --covered-words: hidden;
+}
+:is([class*="st-key-cover_"], [class*="st-key-asked_"]):has(> .stElementContainer i.covered) {
+  --covered: blur(7px) opacity(0.5); --covered-words: hidden; --covered-mark: blur(12px); --covered-line: blur(5px);
   --covered-lines: 0 0 / 100% calc(100% - 1rem) no-repeat
     repeating-linear-gradient(#0000 0 0.4em, #80808c33 0.4em 1.15em, #0000 1.15em 1.6em);
-  & .role-mark { filter: blur(12px); }
-  & .role-mark.mark-line { filter: blur(5px); }
 }
-:is(.stCode, .stHtml) { visibility: var(--covered-words, inherit); }
+[class*="st-key-leftopen_"] {
+  --covered: none; --covered-words: visible; --covered-mark: none; --covered-line: none; --covered-lines: none;
+}
+.role-mark { filter: var(--covered-mark, none); }
+.role-mark.mark-line { filter: var(--covered-line, none); }
+:is(.stCode, .stButton, .stTable, .stMetric) { visibility: var(--covered-words, inherit); }
+.stHtml { background: var(--covered-lines, none); & > * { visibility: var(--covered-words, inherit); } }
+:is(.stPlotlyChart, .katex) { filter: var(--covered, none); }
 .stMarkdown :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
   background: var(--covered-lines, none);
   & > * { visibility: var(--covered-words, inherit); }
@@ -61,6 +73,7 @@ OLD = """
 }
 """
 _covered: ContextVar[bool] = ContextVar("covered", default=False)
+_asked: ContextVar["Asked | None"] = ContextVar("asked", default=None)
 
 
 def lazy_box(label: str, *, icon: str, key: str, opened: bool = False) -> DeltaGenerator | None:
@@ -254,6 +267,16 @@ def say(text: str, *, at: DeltaGenerator | None = None, small: bool = False) -> 
     (place.caption if small else place.markdown)(hidden(text))
 
 
+def say_when_busy(spread: float) -> None:
+    """Say that other work came between the calls of a measurement of times, where it did.
+
+    Args:
+        spread: as of Stopwatch.
+    """
+    if spread >= BUSY:
+        say(t("await.busy", spread=f"{spread:.1f}"), small=True)
+
+
 def say_number(label: str, number: str, *, at: DeltaGenerator | None = None, note: str | None = None) -> None:
     """Show a number under its name; under a cover, a dash in its place.
 
@@ -290,7 +313,7 @@ class Cover:
         key = f"cover_{self.name}{part}"
         with st.container(key=key):
             st.html(f'<i class="{"open" if self.open else "covered"}"></i>')  # the entry script's style knows it
-            token = _covered.set(not self.open)
+            token = _covered.set(covered() or not self.open)
             try:
                 yield
             finally:
@@ -316,6 +339,85 @@ class Cover:
             say(words)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A question about all that a part computes, which is asked elsewhere, as a lecture's scene does.
+
+    Args:
+        name: of the question, as of ask_first; it stands in the place of those that the part would ask.
+        left_open: names of the figures that do not answer it.
+    """
+
+    name: str
+    left_open: frozenset[str]
+
+    @property
+    def open(self) -> bool:
+        """Whether somebody answered, or asked to be shown."""
+        return self.name in _shown()
+
+    @contextmanager
+    def about(self, place: str) -> Iterator[None]:
+        """Cover all that is computed inside but the figures that stay open; the controls can be used.
+
+        Args:
+            place: unique on the page.
+        """
+        with st.container(key=f"asked_{place}"):
+            st.html(f'<i class="{"open" if self.open else "covered"}"></i>')
+            tokens = _covered.set(not self.open), _asked.set(self)
+            try:
+                yield
+            finally:
+                _covered.reset(tokens[0])
+                _asked.reset(tokens[1])
+
+
+def fragment(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a part run again alone, as st.fragment does, under the covers and the question that it was first shown under.
+
+    Args:
+        function: shows the part.
+    """
+
+    @wraps(function)
+    def show(*args: P.args, **named: P.kwargs) -> T:
+        under, asked = covered(), _asked.get()
+
+        @st.fragment
+        @wraps(function)
+        def again() -> T:
+            tokens = _covered.set(under), _asked.set(asked)
+            try:
+                return function(*args, **named)
+            finally:
+                _covered.reset(tokens[0])
+                _asked.reset(tokens[1])
+
+        return again()
+
+    return show
+
+
+@contextmanager
+def figure(name: str, key: str) -> Iterator[None]:
+    """Show a figure, which stays open where a question about the whole part leaves it so.
+
+    Args:
+        name: by which a lecture knows it; key: unique on the page.
+    """
+    asked = _asked.get()
+    if asked is None or name not in asked.left_open:
+        yield
+        return
+    with st.container(key=f"leftopen_{key}"):
+        token = _covered.set(False)
+        try:
+            yield
+        finally:
+            _covered.reset(token)
+
+
 def ask_first(question: str, options: Mapping[str, str], *, name: str, about: str = "") -> Cover:
     """Ask what a person expects before they see it: one tap answers, another one shows.
 
@@ -325,6 +427,9 @@ def ask_first(question: str, options: Mapping[str, str], *, name: str, about: st
         name: of the question, the same at every run and one on all pages.
         about: what it is asked about; once the picture is open, an answer for something else is judged no more.
     """
+    above = _asked.get()
+    if above is not None:
+        return Cover(name, options, None, above.open)
     key = f"predict {name} {about}"
     open_now, given = name in _shown(), st.session_state.get(key)
     with st.container(key=f"question_{name}"):

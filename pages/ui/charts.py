@@ -6,13 +6,23 @@ from typing import Any
 
 import streamlit as st
 
-from pages.figures.charts import Shown, covered_specification, followed, shows_several_tables, specification
+from pages.figures.charts import (
+    Shown,
+    covered_specification,
+    followed,
+    shows_several_tables,
+    specification,
+    taller,
+)
 from pages.figures.forms import Filled
 from pages.figures.token_strip import PLACE
 from pages.ui.asking import Answer
-from pages.ui.boxes import covered
+from pages.ui.boxes import covered, figure
 from pages.ui.exports import NOTHING, Shows, export_chart
+from pages.ui.in_hall import HALL_HEIGHT, in_hall
 from pages.ui.language import t
+
+CHART = "chart"  # what lectures call every chart
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +62,10 @@ def show_drawing(drawing: Drawing, *, on_place: Callable[[int], None] | None = N
     Args:
         on_place: as of clickable.
     """
-    _show(drawing.chart, drawing.key, drawing.label, event=drawing.event, on_place=on_place)
-    about = {"key": drawing.key, "stem": drawing.stem, "label": drawing.label, "of": drawing.of}
-    export_chart(drawing.chart, drawing.answer, **about)
+    with figure(CHART, drawing.key):
+        _show(drawing.chart, drawing.key, drawing.label, event=drawing.event, on_place=on_place)
+        about = {"key": drawing.key, "stem": drawing.stem, "label": drawing.label, "of": drawing.of}
+        export_chart(drawing.chart, drawing.answer, **about)
 
 
 def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
@@ -63,8 +74,9 @@ def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label:
     Args:
         chart, answer, key, stem, label, of: as of Drawing.
     """
-    _show(chart, key, label)
-    export_chart(chart, answer, key=key, stem=stem, label=label, of=of)
+    with figure(CHART, key):
+        _show(chart, key, label)
+        export_chart(chart, answer, key=key, stem=stem, label=label, of=of)
 
 
 def place_of(state: Any) -> int | None:
@@ -84,8 +96,9 @@ def clickable(
         on_place: called with the place before the page runs.
         key, stem, label: as of show_chart.
     """
-    _show(chart, key, label, on_place=on_place)
-    export_chart(chart, answer, key=key, stem=stem, label=label)
+    with figure(CHART, key):
+        _show(chart, key, label, on_place=on_place)
+        export_chart(chart, answer, key=key, stem=stem, label=label)
 
 
 def _show(
@@ -99,6 +112,8 @@ def _show(
     """
     hidden = covered()
     drawn = covered_specification(chart) if hidden else specification(chart)
+    if in_hall():
+        drawn = taller(drawn, *HALL_HEIGHT)
     if event and isinstance(chart, Filled):
         drawn = followed(drawn, event, chart.rows)
     alt = t("try.covered") if hidden else label

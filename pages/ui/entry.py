@@ -7,13 +7,18 @@ from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.in_hall import STYLE as HALL_STYLE
 from pages.ui.in_hall import in_hall
-from pages.ui.language import ASSETS, language
+from pages.ui.language import ASSETS, language, t
 from pages.ui.limits import limits
 from pages.ui.navigation import ICONS, register, show_next
 from pages.ui.own_lectures import SCREENS, offer_to_add
+<<<<<<< HEAD
+from pages.ui.tour import ask_in_hall, find_newest, show_tour
+=======
+from pages.ui.search import show_search
 from pages.ui.tour import find_newest, show_tour
+>>>>>>> h-readers
 from pages.ui.underway import show_underway
-from pages.ui.url import arrive
+from pages.ui.url import arrive, go_to
 
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
 DARK, WHITE = "#14121b", "#ffffff"
@@ -32,7 +37,16 @@ TOUCH = """
     & > .stColumn { flex: 1 1 8rem; width: auto; min-width: 0; }
     & > .stColumn:first-child { flex-basis: 100%; }
     & > .stColumn:not(:first-child):last-child { flex: none; }
+    & > .stColumn:has(.st-key-run_buttons) { flex-basis: 100%; order: 1; }
   }
+  .stLayoutWrapper:has(> [class*="st-key-stays_"]) {
+    position: sticky; top: 3.75rem; z-index: 20; background: var(--surface); border-bottom: 1px solid #80808c60;
+    & .stHorizontalBlock { flex-flow: row wrap; gap: 0.25rem 0.75rem; }
+    & .stColumn { flex: 1 1 40%; width: auto; min-width: 40%; }
+    & .stColumn > .stVerticalBlock { gap: 0; }
+    & [data-value] { font-size: 1.1rem !important; }
+  }
+  [data-testid="stExpandSidebarButton"]::after { content: var(--menu); margin-inline-start: 0.25rem; font-weight: 600; }
   :is(.st-key-gpt_text, .st-key-before_text) { overflow-x: auto; & > * { min-width: 44rem; } }
   [class*="st-key-cover_"] > .stElementContainer:has(i) { width: 0; overflow: hidden; }
 }
@@ -48,6 +62,7 @@ TOUCH = """
 # Room for one more line, so that nothing below moves while a person types.
 ROOM = """
 @media (min-width: 641px) {
+  .st-key-notice { flex-wrap: nowrap; & > .stElementContainer:has(button) { flex: 0 1 auto; min-width: 8rem; } }
   .st-key-picture:has([data-lines="bert_sentence"]) .st-key-bert_hidden-bert { min-height: 102px; }
   .st-key-gpt_text { min-height: 176px; }
 }
@@ -59,7 +74,7 @@ on_primary = DARK if st.context.theme.type == "dark" else WHITE  # white is too 
 # A selector does not go on from :has() to *, nor to an attribute that many have: whatever changes, the browser would
 # style the whole page anew. Those that must are on the page only while they hold (PALE, OLD).
 style = f"""
-:root {{ --surface: {surface}; }}
+:root {{ --surface: {surface}; --menu: "{t("nav.menu")}"; }}
 .stMainBlockContainer {{ padding-top: 3.75rem; }}
 .stMainBlockContainer > .stVerticalBlock > .stElementContainer:first-child {{ position: absolute; }}  /* this style */
 [data-testid="stBaseButton-primary"]:not(:disabled) *, [data-tag] * {{ color: {on_primary}; }}
@@ -67,16 +82,21 @@ style = f"""
 [class*="of_several_tables"] [data-testid="stElementToolbarButton"]:has([aria-label^="Show data"]) {{ display: none; }}
 [data-testid^="stMetric"] * {{ white-space: normal; text-overflow: clip; overflow-wrap: anywhere; }}
 [data-testid="stMetricValue"], [data-testid="stMetricValue"] > div {{ height: auto; line-height: 1.25; }}
-.st-key-underway {{ position: fixed; top: 13px; right: 1rem; z-index: 999992; width: auto; }}
+:is(.st-key-underway, .st-key-search) {{ position: fixed; top: 10px; right: 1rem; z-index: 999992; width: auto; }}
+.st-key-underway {{ top: 13px; right: 8rem; }}
+[data-testid="stLayoutWrapper"]:has(> .st-key-search) {{ position: absolute; }}
 [data-testid="stMarkdownContainer"] td {{ max-width: 50vw; overflow-wrap: break-word; }}  /* a word without end */
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}
 .katex-display > .katex {{ font-size: 1.05em; }}
 [data-testid="stElementContainer"] {{ opacity: 1 !important; transition: none !important; }}
 .st-key-text_line {{ height: 1.25rem; margin-top: -0.5rem; flex-wrap: nowrap; }}
 .st-key-text_line button {{ min-height: 0; height: 1.25rem; padding-block: 0; font-size: 0.875rem; }}
+.st-key-counter_examples del {{ background: #c0392b33; text-decoration: line-through 2px #c0392b; }}
 .st-key-counter_examples button > div {{ justify-content: flex-start; }}  /* a sentence that changes keeps its start */
 .st-key-tour {{ padding: 0.5rem 1rem; gap: 0.25rem; }}
 .st-key-title {{ row-gap: 0.25rem; }}
+[data-testid="stLayoutWrapper"]:has(> .st-key-parts) {{ flex: 1 0 100%; }}
+.st-key-parts {{ gap: 0.25rem 1.5rem; }}
 .st-key-title h2 {{ font-size: 1.75rem; padding: 0.25rem 0.75rem 0.25rem 0; }}
 .stExpander :is(h1, h2, h3) {{ font-size: 1.15rem; padding: 0.75rem 0 0.25rem; }}  /* of a card */
 .text-line {{ position: relative; height: 1.25rem; font-size: 0.875rem; line-height: 1.25rem; outline: none; }}
@@ -84,7 +104,12 @@ style = f"""
 .text-line span {{ display: block; opacity: 0.75; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 .text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: var(--surface); }}
-.text-line[data-pale] span {{ opacity: 1; font-weight: 600; }}
+.text-line:is([data-pale], [data-loud]) span {{ opacity: 1; font-weight: 600; }}
+.st-key-examples {{ margin-top: -0.25rem; }}
+.st-key-examples [role="radiogroup"] {{ flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }}
+.st-key-notice {{ min-height: 2.25rem; margin-top: -0.5rem; }}
+.st-key-notice button p {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
+[class*="st-key-notice"] button {{ min-height: 2rem; padding-block: 0; }}
 {STYLE}
 .stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}
 .stElementContainer:has(+ .stElementContainer [data-formula] > *) {{ display: none; }}
@@ -104,11 +129,14 @@ st.session_state.framed = language()
 page = register()
 st.set_page_config(page_title=f"{page.title} · Vitrine")
 st.html(f"<style>{style}</style><script>{NAME_LANGUAGE[language()]}</script>", unsafe_allow_javascript=True)
-st.session_state.page = page.url_path
+go_to(page.url_path)
 begin_page()
 find_newest()
-if not hall:
+if hall:
+    ask_in_hall()
+else:
     show_underway(page.url_path)
+    show_search()
     show_tour()
 page.run()
 name = page.url_path or next(iter(ICONS))

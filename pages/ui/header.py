@@ -3,20 +3,31 @@
 Under the text stands a note where it is unlike anything that the model learned from.
 """
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import streamlit as st
 
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import Answer
 from pages.ui.component import registered
+<<<<<<< HEAD
+from pages.ui.device import device_of_model
 from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
 from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
+from pages.ui.scene import question_open
 from pages.ui.url import choose, chosen, current, slide, suggested_text_input, whole_number
 from transformer_core.analysis.strangeness import strangeness
+=======
+from pages.ui.examples import happens_in, show_examples
+from pages.ui.language import LANGUAGES, language, language_of, plain, strings, t
+from pages.ui.last_text import in_words, read_or_last, require_length, show_line
+from pages.ui.link import LIVE
+from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
+from pages.ui.outside import outside_note
+from pages.ui.url import choose, chosen, current, set_choice, slide, suggested_text_input, whole_number, written
+>>>>>>> h-readers
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
@@ -74,7 +85,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
     if language() != st.session_state.get("framed", language()):
         st.rerun()  # where the page is a fragment, the frame around it speaks the old language still
     with model_place:
-        model = choose_model(kinds)
+        model = choose_model(kinds, typed=written("text"))
     with text_place:
         example = EXAMPLES.get(model or "", example)
         pause = pause_of(st.session_state.page or "home", st.session_state.get("part"))
@@ -91,12 +102,27 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         _end(plain(str(error)))
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
-        length = None if window is not encoding else t("text.tokens", count=len(encoding))
+<<<<<<< HEAD
         _offer_reader(bundle, text, kinds)
-        show_line(
-            instead, length, outside_note(bundle, window), _unknown(window), other_kind(model), pale=instead is not None
-        )
+        counted = () if question_open() else _counted(bundle, encoding, window)  # a lecture may ask for that
+        notes = (*counted, other_kind(model), device_of_model(bundle.model))
+        show_line(instead, *notes, pale=instead is not None)
+=======
+        length = None if window is not encoding else t("text.tokens", count=len(encoding))
+        _offer_reader(bundle, text, kinds, example)
+        strange, unknown, loud = outside_note(bundle, window), *_unknown(window)
+        notes = (length, strange, unknown, other_kind(model), _one_language(bundle, kinds), happens_in(bundle, text))
+        show_line(instead, *notes, pale=instead is not None, loud=loud or strange is not None)
+    show_examples(bundle)
+>>>>>>> h-readers
     return View(bundle, window)
+
+
+def _counted(bundle: Bundle, encoding: Encoding, window: Encoding) -> tuple[str | None, ...]:
+    """Return what its tokens say of a text: how many there are, how strange they are, how many are unknown."""
+    unit = "characters" if bundle.tokenizer.kind == "character" else "tokens"
+    length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
+    return length, outside_note(bundle, window), _unknown(window), _typed_padding(bundle, window)
 
 
 def pause_of(page: str, part: str | None) -> str:
@@ -104,16 +130,11 @@ def pause_of(page: str, part: str | None) -> str:
     return PAUSE if (page, part) in LIVE else "0ms"
 
 
-def language_of(text: str) -> str | None:
-    """Return the language that a text's letters are of, "en" for Latin ones and "zh" for Chinese; None for others."""
-    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
-    scripts = {"zh": letters.count("CJK"), "en": letters.count("LATIN")}
-    most = max(scripts, key=scripts.__getitem__)
-    return most if 2 * scripts[most] > len(letters) else None
+def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...], example: str) -> None:
+    """Show a button that switches to a model which reads the text's language, where this one does not.
 
-
-def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...]) -> None:
-    """Show a button that switches to a model which reads the text's language, where this one does not."""
+    Where this page has none, the button puts a sentence that its model reads into the box.
+    """
     spoken = language_of(text)
     if not bundle.reads or spoken is None or spoken == bundle.reads:
         return
@@ -121,6 +142,16 @@ def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...]) -> None:
     if name is not None:
         label, icon = t(f"text.offer_{spoken}", name=plain(name)), ":material/swap_horiz:"
         st.button(label, icon=icon, type="tertiary", key="offer_reader", on_click=take_model, args=(name,))
+    elif language_of(example) == bundle.reads:
+        label, icon = t(f"text.only_{bundle.reads}"), ":material/edit:"
+        st.button(label, icon=icon, type="tertiary", key="offer_sentence", on_click=set_choice, args=("text", example))
+
+
+def _one_language(bundle: Bundle, kinds: tuple[str, ...]) -> str | None:
+    """Say which language a page's models read, where none of them reads that of the interface."""
+    if bundle.reads in ("", language()) or first_model(language(), kinds) is not None:
+        return None
+    return t(f"text.reads_{bundle.reads}")
 
 
 def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encoding:
@@ -142,15 +173,24 @@ def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encodin
     return encoding
 
 
-def _unknown(encoding: Encoding) -> str | None:
-    """Say how much of a text a model does not know, and from a certain part on, what that means."""
+def _unknown(encoding: Encoding) -> tuple[str | None, bool]:
+    """Return how much of a text a model does not know, in words, and whether that is too much to conclude from."""
     own = [
         unknown for unknown, special in zip(encoding.unknown, encoding.special, strict=True) if unknown or not special
     ]
     if not sum(own):
+        return None, False
+    much = sum(own) / len(own) >= MOST_UNKNOWN
+    return t("text.unknown" if much else "text.some_unknown", count=sum(own), all=len(own)), much
+
+
+def _typed_padding(bundle: Bundle, encoding: Encoding) -> str | None:
+    """Say what a model does with a padding token that the text itself has."""
+    pad_id = bundle.tokenizer.pad_id
+    if pad_id is None or pad_id not in encoding.ids:
         return None
-    key = "text.unknown" if sum(own) / len(own) >= MOST_UNKNOWN else "text.some_unknown"
-    return t(key, count=sum(own), all=len(own))
+    key = "text.typed_padding_hidden" if pad_id == bundle.config.padding else "text.typed_padding_read"
+    return t(key, token=bundle.tokenizer.token_of(pad_id))
 
 
 def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
@@ -211,31 +251,6 @@ def _is_inside_word(character: str) -> bool:
 def _end(message: str) -> NoReturn:
     st.info(message, icon=":material/info:")
     st.stop()
-
-
-def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
-    """Return in words that a text is stranger to a model than nearly all it was measured on; None where it is not.
-
-    Args:
-        encoding: of the text as the model reads it.
-    """
-    if not bundle.measured.usual or all(encoding.special):
-        return None
-    found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
-    there = [usual for usual in bundle.measured.usual if usual.measure == found.measure]
-    if found.value is None or not there:
-        return None
-    nearest = max(there, key=lambda usual: usual.high)
-    if found.value <= nearest.high:
-        return None
-    return t(
-        f"outside.{found.measure}",
-        value=f"{found.value:.1f}",
-        median=f"{nearest.median:.1f}",
-        high=f"{nearest.high:.1f}",
-        unit=t(f"unit.{nearest.unit}"),
-        data=nearest.data,
-    )
 
 
 def language_and_share() -> None:

@@ -1,24 +1,51 @@
 """The interface's words in English and Chinese, and the prose of each page."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
 import polib
 import streamlit as st
 
 from pages.ui.link import linked
+from transformer_core.recipes.wording import chinese
 
 ASSETS = Path(__file__).parents[2] / "assets"
 WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 
+class _Counting(Formatter):
+    """Writes ``{count:token|tokens}`` as the first form where the count is 1, else as the second."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, more_forms, many = format_spec.partition("|")
+        if not more_forms:
+            return super().format_field(value, format_spec)
+        return one if value in (1, "1") else many
+
+
+_COUNTING = _Counting()
+
+
+class Word(str):
+    """A text for the screen, in which ``{count} {count:token|tokens}`` is "1 token" or "2 tokens"."""
+
+    __slots__ = ()
+
+    def format(self, *args: object, **kwargs: object) -> str:
+        """Return the text with its places filled in; kit.js does the same in the browser."""
+        return _COUNTING.vformat(self, args, kwargs)
+
+
 @lru_cache(maxsize=len(LANGUAGES))
 def words(language: str) -> dict[str, str]:
     """Return the interface's words of one language, by key; a page's words lie in a file of their own."""
     files = sorted((ASSETS / "words").glob(f"*/{language}.po"))
-    return {entry.msgid: entry.msgstr for path in files for entry in polib.pofile(str(path))}
+    return {entry.msgid: Word(entry.msgstr) for path in files for entry in polib.pofile(str(path))}
 
 
 @lru_cache(maxsize=64)
@@ -28,7 +55,7 @@ def prose(language: str, page: str) -> dict[str, str]:
     sections = {}
     for part in text.split("<!-- ")[1:]:
         name, _, body = part.partition(" -->")
-        sections[name] = body.strip()
+        sections[name] = Word(body.strip())
     return sections
 
 
@@ -45,10 +72,29 @@ def language() -> str:
     return "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
 
 
+def language_of(text: str) -> str | None:
+    """Return the language that a text's letters are of, "en" for Latin ones and "zh" for Chinese; None for others."""
+    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
+    scripts = {"zh": letters.count("CJK"), "en": letters.count("LATIN")}
+    most = max(scripts, key=scripts.__getitem__)
+    return most if 2 * scripts[most] > len(letters) else None
+
+
+def pieces_of(text: str) -> dict[str, str]:
+    """Return what the pieces of a text are called, one and several: characters where it is Chinese, else words."""
+    piece = "character" if language_of(text) == "zh" else "word"
+    return {"piece": t(f"piece.{piece}"), "pieces": t(f"piece.{piece}s")}
+
+
 def t(key: str, **values: object) -> str:
     """Return the word for a key in the language chosen, with values put in."""
     word = words(language())[key]
     return word.format(**values) if values else word
+
+
+def corpus_word(name: str) -> str:
+    """Return the name of a corpus for Markdown, in the language chosen where the recipes' catalogue has it."""
+    return plain(chinese().get(name, name) if language() == "zh" else name)
 
 
 def joined(*sentences: str) -> str:

@@ -90,7 +90,7 @@ def in_words() -> Iterator[None]:
         raise ValueError(t("text.unreadable", error=str(error))) from error
 
 
-def show_line(*notes: str | None, pale: bool = False) -> None:
+def show_line(*notes: str | None, pale: bool = False, loud: bool = False) -> None:
     """Show notes about a text in one line, whose height is kept where there is nothing to say.
 
     What does not fit is shown whole under the pointer or at a tap; the page stays where it is.
@@ -98,9 +98,10 @@ def show_line(*notes: str | None, pale: bool = False) -> None:
     Args:
         notes: in plain words; None is left out.
         pale: the picture is of another text than the one in the box; what follows in the same container turns pale.
+        loud: what the model says of the text means little, so that the line stands out.
     """
     said = " · ".join(_known(notes))
-    state = ' data-pale="true"' if pale else ""
+    state = ' data-pale="true"' if pale else ' data-loud="true"' if loud else ""
     line = f'<div class="text-line" tabindex="0" role="status"{state}><span>{escape(said) or "&nbsp;"}</span></div>'
     st.html(f"{line}<style>{PALE}</style>" if pale else line)
 

@@ -9,6 +9,7 @@ minutes: 40
 ## A sentence goes in
 screen: home?text=The film was not good, but I loved the ending.
 figure: verdict architecture
+open: architecture
 
 Two to four sentences, in Markdown.
 
@@ -82,8 +83,10 @@ class Scene:
     Args:
         page: the page's name; state: what its link says.
         text, notes: Markdown; the notes are the lecturer's alone.
-        figure: what the projector shows of the screen: names of pictures on the page, and "verdict", "chart", "chart2"
-            for what has none; "" for the largest one.
+        figure: what the projector shows of the screen: names of pictures on the page, and "verdict", "lines", "chart",
+            "chart2" for what has none; "" for the largest one.
+        left_open: which figures the question leaves open, since they do not answer it, by the same names ("chart" are
+            all charts); everything else that the part computes is covered until it is answered.
     """
 
     title: str
@@ -93,6 +96,17 @@ class Scene:
     question: Question | None = None
     notes: str = ""
     figure: str = ""
+    left_open: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What its screen reads, as a person would type it."""
+        return tuple(self.state[name] for name in ("text", "lab_other") if self.state.get(name))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it asks a question that the screen answers: one with options."""
+        return self.question is not None and bool(self.question.options)
 
     @property
     def screen(self) -> str:
@@ -143,8 +157,9 @@ class Lecture:
 
 
 def _written(scene: Scene) -> str:
-    figure = f"\nfigure: {scene.figure}" if scene.figure else ""
-    parts = [f"## {scene.title}\nscreen: {scene.screen}{figure}", scene.text]
+    figures = {"figure": scene.figure, "open": scene.left_open}
+    said = "".join(f"\n{key}: {names}" for key, names in figures.items() if names)
+    parts = [f"## {scene.title}\nscreen: {scene.screen}{said}", scene.text]
     if scene.question is not None:
         question = scene.question
         numbers = "".join(f" {name}={value}" for name, value in question.numbers.items())
@@ -221,9 +236,10 @@ def _scene(lines: list[str]) -> Scene:
     screen, text = _headed(parts[""], "screen")
     page, _, state = screen.partition("?")
     said = dict(parse_qsl(state.replace("+", "%2B"), keep_blank_values=True))
-    figure = ""
-    if text.startswith("figure:"):
-        figure, text = _headed(text.split("\n"), "figure")
+    figures = dict.fromkeys(("figure", "open"), "")
+    for key in figures:
+        if text.startswith(f"{key}:"):
+            figures[key], text = _headed(text.split("\n"), key)
     question = _question(parts["Question"]) if "Question" in parts else None
     scene = Scene(
         lines[0][3:].strip()[:LONGEST_TITLE],
@@ -232,7 +248,8 @@ def _scene(lines: list[str]) -> Scene:
         text,
         question,
         "\n".join(parts.get("Notes", [])).strip(),
-        figure,
+        figures["figure"],
+        figures["open"],
     )
     _check(scene)
     return scene
@@ -280,8 +297,9 @@ def _check(scene: Scene) -> None:
             raise LectureError(f"screen has {name}={scene.state[name]!r:.20}, must be a whole number")
     if any(len(value) > LONGEST_STATE for value in scene.state.values()):
         raise LectureError(f"screen has a value of more than {LONGEST_STATE:,} characters")
-    if not re.fullmatch("[a-z0-9_ -]{0,200}", scene.figure):
-        raise LectureError(f"figure has {scene.figure!r:.60}, must be names of figures with blanks between")
+    for key, names in (("figure", scene.figure), ("open", scene.left_open)):
+        if not re.fullmatch("[a-z0-9_ -]{0,200}", names):
+            raise LectureError(f"{key} has {names!r:.60}, must be names of figures with blanks between")
     if not scene.text:
         raise LectureError("it has no words, must have two to four sentences")
     question = "" if scene.question is None else scene.question.words

@@ -23,7 +23,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from transformer_core.training.runs.queue.slots import cores
+from transformer_core.device import cores
 
 if sys.platform != "win32":
     import resource

@@ -27,6 +27,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 
 from pages.figures.matrix import padded
 from pages.ui.charts import Drawing
@@ -152,6 +154,20 @@ def nodes_of(html: str) -> list[Any]:
 Build = Callable[[View], Live]
 
 
+def with_texts_of(before: ClientState | None, run: ClientState, message: Message) -> Message:
+    """Return the message that asks for another page's run with the texts of the page before.
+
+    A browser sends a page that is chosen without what was typed on the last one, and Streamlit drops a run that it has
+    not begun when another is asked for.
+    """
+    if before is None or before.page_script_hash == run.page_script_hash:
+        return message
+    asked, known = BackMsg.FromString(message["bytes"]), {one.id for one in run.widget_states.widgets}
+    texts = (one for one in before.widget_states.widgets if one.WhichOneof("value") == "string_value")
+    asked.rerun_script.widget_states.widgets.extend(one for one in texts if one.id not in known)
+    return {**message, "bytes": asked.SerializeToString()}
+
+
 class PicturesFirst:
     """Let a page's run wait, a moment at most, while pictures of the same browser are underway (ASGI middleware).
 
@@ -170,11 +186,15 @@ class PicturesFirst:
             await self._app(scope, receive, send)
             return
         browser = owner_in(Headers(scope=scope).get("cookie", ""))
+        before: ClientState | None = None
 
         async def hear() -> Message:
+            nonlocal before
             message = await receive()
-            if run_in(message) is not None:
+            run = run_in(message)
+            if run is not None:
                 await self._wait(browser)
+                message, before = with_texts_of(before, run, message), run
             return message
 
         if pictures:

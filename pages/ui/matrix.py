@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer
+from pages.ui.boxes import figure
 from pages.ui.component import registered
 from pages.ui.exports import caption_of, export_matrix
 from pages.ui.url import in_url, remember
@@ -130,14 +131,15 @@ def show_picture(
         elif "cell" in changed:
             remember(f"pin_{key}", choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
 
-    result = registered("matrix")(
-        key=key,
-        data=picture.to_bytes(stamp=_stamp(key)),
-        height=height,
-        on_choice_change=heard,
-        on_painted_change=lambda: _hear_painted(key, on_paint, on_stroke),
-        on_turned_change=lambda: _hear_turned(key, on_turn),
-    )
+    with figure(key, key):
+        result = registered("matrix")(
+            key=key,
+            data=picture.to_bytes(stamp=_stamp(key)),
+            height=height,
+            on_choice_change=heard,
+            on_painted_change=lambda: _hear_painted(key, on_paint, on_stroke),
+            on_turned_change=lambda: _hear_turned(key, on_turn),
+        )
     return _choice(_raw(result))
 
 

@@ -18,7 +18,7 @@ import streamlit as st
 from cachetools import LRUCache, cached
 
 from pages.ui.heavy_process import Place
-from pages.ui.language import ASSETS, language, plain, t
+from pages.ui.language import ASSETS, language, language_of, plain, t
 from pages.ui.limits import limits
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
@@ -34,7 +34,7 @@ CHECKPOINTS = ASSETS / "checkpoints"
 OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
 MORE_MODELS = "VITRINE_MODELS"  # names a folder of bundles to list after the shipped ones
 MOST_RUNS = 12
-FIRST = {  # shipped models that a person meets first, by the interface's language
+FIRST = {  # shipped models that a person meets first, by the language of the text
     "en": ("sentiment", "bert", "gpt", "translation-en-fr", "seq2seq-en-fr"),
     "zh": ("sentiment-zh", "gpt-poem", "translation-zh-en"),
 }
@@ -275,30 +275,37 @@ def first_model(language: str, kinds: Sequence[str]) -> str | None:
     return next((name for kind in kinds for name in there if _kind_of(folders[name]) == kind), None)
 
 
-def _follow_language(default: str) -> None:
-    """Let the control show this default where it shows the one of another language, and nobody chose that."""
+def _follow_language(default: str, *, typed: bool) -> None:
+    """Let the control show this default where it shows the one of another language, and nobody chose that.
+
+    Args:
+        typed: a person typed the text, which keeps its model.
+    """
     key = widget_key("model")
     before, st.session_state[f"default {key}"] = st.session_state.get(f"default {key}"), default
-    if before not in (None, default, *_preferred()) and st.session_state.get(key) == before:
+    if not typed and before not in (None, default, *_preferred()) and st.session_state.get(key) == before:
         set_choice("model", default)
 
 
-def choose_model(kinds: Sequence[str]) -> str | None:
+def choose_model(kinds: Sequence[str], *, typed: str | None = None) -> str | None:
     """Show the models of these kinds, beginning with the last that was chosen among them; None where there is none.
 
-    Where none was chosen, it begins with the one that people of the interface's language meet first.
+    Where none was chosen, it begins with the one that readers of the text's language meet first: of what a person
+    typed, else of the interface, whose language the example has.
 
     Args:
         kinds: that the page can read, the likeliest first.
+        typed: the text that a person typed, if any.
     """
     linked = None if widget_key("model") in st.session_state else st.query_params.get("model")
     names = model_names(st.session_state.get(widget_key("model"), linked), kinds)
     if not names:
         return None
-    default = first_model(language(), kinds) or first_model("en", kinds)
+    spoken = (language_of(typed) if typed else None) or language()
+    default = first_model(spoken, kinds) or first_model("en", kinds)
     if default in names:
         names = {default: names[default]} | names
-    _follow_language(next(iter(names)))
+    _follow_language(next(iter(names)), typed=typed is not None)
     if linked is not None and linked not in _preferred():
         if linked in names or kind_of(linked) is not None:
             prefer_model(linked)

@@ -10,7 +10,7 @@ from pages.ui.url import LEAVES
 
 PAGES = Path(__file__).parents[1]
 SECTIONS = {
-    "start": {"home": ":material/home:"},
+    "start": {"home": ":material/home:", "lectures": ":material/co_present:"},
     "input": {
         "tokens": ":material/content_cut:",
         "embeddings": ":material/scatter_plot:",
@@ -31,10 +31,16 @@ SECTIONS = {
         "before": ":material/history:",
     },
     "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
-    "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:", "lectures": ":material/co_present:"},
+    "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:"},
 }
 HIDDEN = {"server": ":material/dns:"}  # reached by its address
+CHOICES = {"why": "why"}  # of a page's parts, in the URL, where it is not the page's name with _part
 ICONS = {name: icon for pages in SECTIONS.values() for name, icon in pages.items()}
+
+
+def choice_of_part(page: str) -> str:
+    """Return the name that the choice of a page's parts has in the URL."""
+    return CHOICES.get(page, f"{page}_part")
 
 
 def page_path(name: str) -> Path:
@@ -71,8 +77,8 @@ def register() -> st.Page:
 
 
 def show_next(name: str) -> None:
-    """Show the way to the page that is best read after this one."""
-    names = list(ICONS)
+    """Show the way to the page that is best read after this one: from all where one starts, to the first other one."""
+    names = [other for other in ICONS if other == name or other not in SECTIONS["start"]]
     place = names.index(name) + 1 if name in names else 0
     if place < len(names):
         following = names[place]

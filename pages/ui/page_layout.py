@@ -10,7 +10,14 @@ from pages.glass.box import under_the_glass
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
+<<<<<<< HEAD
+from pages.ui.scene import part_of_scene, under_question
+from pages.ui.url import choose, choose_in_groups, current
+=======
+from pages.ui.navigation import choice_of_part
+from pages.ui.outside import show_notice
 from pages.ui.url import choose, current
+>>>>>>> h-readers
 
 EVERYTHING = ("*",)
 Part = Callable[[View], Any]
@@ -40,7 +47,9 @@ def heading(title: str, *, small: bool = False) -> DeltaGenerator:
 
 
 @st.fragment
-def model_page(name: str, look: Callable[[], View], explore: Callable[[View], None]) -> None:
+def model_page(
+    name: str, look: Callable[[], View], explore: Callable[[View], None], *, story: str = "story.why"
+) -> None:
     """Show a page's header, what it explores, and why the thing is there.
 
     Args:
@@ -48,22 +57,27 @@ def model_page(name: str, look: Callable[[], View], explore: Callable[[View], No
         look: shows the header and returns what it chose.
         explore: shows the title, and the picture in a container of the key ``picture``, which a text that cannot be
             read turns pale.
+        story: key of the words on the box with the section ``why`` of the page's prose.
     """
     begin_page()
     view = look()
     explore(view)
-    with st.expander(t("story.why"), icon=":material/school:"):
+    with st.expander(t(story), icon=":material/school:"):
         tell(section(name, "why"))
 
 
 def parts_page(
     name: str,
     look: Callable[[], View],
-    parts: Mapping[str, Part],
+    parts: Mapping[str, Part] | Mapping[str, Mapping[str, Part]],
     *,
-    choice: str | None = None,
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
     glass: Callable[..., None] = under_the_glass,
+<<<<<<< HEAD
+    story: str = "story.why",
+=======
+    answers: bool = False,
+>>>>>>> h-readers
 ) -> None:
     """Show a page whose parts are chosen above the picture; only the chosen one is computed.
 
@@ -73,36 +87,63 @@ def parts_page(
     Args:
         name: of the page's words and prose.
         look: as of model_page.
-        parts: what shows each part, the first one by default; one may return the view that the glass shall show.
+<<<<<<< HEAD
+        parts: what shows each part, the first one by default; one may return the view that the glass shall show. Many
+            parts are grouped: those of each group by its name, whose question stands above them (``NAME.group_GROUP``).
         choice: the name of the chosen part in the URL, by default the page's with ``_part``.
         sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
             own.
         glass: shows the box under the part; called with a view and ``sites``.
+        story: as of model_page.
     """
 
-    key, first = choice or f"{name}_part", next(iter(parts))
+    groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
+    shows = {part: show for among in groups.values() for part, show in among.items()} or dict(parts)
+    key, first = choice or f"{name}_part", next(iter(shows))
+=======
+        parts: what shows each part, the first one by default; one may return the view that the glass shall show.
+        sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
+            own.
+        glass: shows the box under the part; called with a view and ``sites``.
+        answers: the model writes something, beside which stands whether the text is like what it learned.
+    """
+
+    key, first = choice_of_part(name), next(iter(parts))
+>>>>>>> h-readers
 
     def look_at_part() -> View:
         asked = current(key)
-        st.session_state.part = asked if asked in parts else first
+        st.session_state.part = asked if asked in shows else first
         return look()
 
     @st.fragment
     def explore(view: View) -> None:
         begin_page()
-        names = {part: t(f"{name}.part_{part}") for part in parts}
+        names = {part: t(f"{name}.part_{part}") for part in shows}
         with title(name):
-            part = choose(t(f"{name}.part"), names, name=key, default=first, collapsed=True)
+            if not groups:
+                part = choose(t(f"{name}.part"), names, name=key, default=first, collapsed=True)
             offer_glossary(name)
+            if groups:
+                asked = {t(f"{name}.group_{group}"): {part: names[part] for part in groups[group]} for group in groups}
+                with st.container(horizontal=True, key="parts"):
+                    part = choose_in_groups(asked, name=key, default=first)
         above, _, below = prose(language(), name).get(f"look_{part}", "").partition("\n\n")
         with st.container(key="picture"):
             if above:
                 tell(above)
+<<<<<<< HEAD
+            with under_question("part", here=part == part_of_scene(key, first)):
+                found = shows[part](view)
+=======
+            if answers:
+                show_notice(view.bundle, view.encoding, stays=True)
             found = parts[part](view)
+>>>>>>> h-readers
             if below:
                 tell(below)
             seen = sites.get(part, EVERYTHING) if isinstance(sites, Mapping) else sites
             if seen is not None:
                 glass(found if isinstance(found, View) else view, sites=seen)
 
-    model_page(name, look_at_part, explore)
+    model_page(name, look_at_part, explore, story=story)

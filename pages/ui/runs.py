@@ -9,10 +9,11 @@ from pathlib import Path
 from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.url import current, forget, keep
-from pages.ui.who import is_home, may_change, visitor
+from pages.ui.who import address, is_home, is_person, may_change, visitor
 from transformer_core.training.runs.beginning import Beginning
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.queue.launcher import Launcher
+from transformer_core.training.runs.queue.slots import is_live as has_place
 from transformer_core.training.runs.run_list import BOUNDS, Bounds, RunList
 from transformer_core.training.runs.store.folder import default_root
 from transformer_core.training.runs.store.records import Status
@@ -20,7 +21,11 @@ from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import DataSpec, RunSpec
 
 LIVE = ("queued", "starting", "running", "paused")
+MOST_RUNS_OF_AN_ADDRESS = (
+    60  # that compute, wait or pause; 40 people behind one address have one each, and the queue 100
+)
 _beginning = threading.Lock()
+_started_from: dict[str, str] = {}  # runs that this server started, and the addresses that asked for them
 
 
 @lru_cache(maxsize=4)
@@ -61,6 +66,17 @@ def newest_run() -> str | None:
     return next((store.id for store in run_list().all() if store.owner == visitor()), None)
 
 
+def _require_place(run: str = "") -> None:
+    """Raise RunError where this visitor is no person, or too many others of the address compute, wait or pause."""
+    if not is_person():
+        raise RunError(t("run.cookies"))
+    for gone in [other for other in _started_from if not has_place(default_root() / other)]:
+        del _started_from[gone]
+    others = [where for other, where in _started_from.items() if other != run]
+    if not is_home() and others.count(address()) >= MOST_RUNS_OF_AN_ADDRESS:
+        raise RunError(t("run.address", most=MOST_RUNS_OF_AN_ADDRESS))
+
+
 def begin_run(spec: RunSpec, data: bytes | Path | None = None, beginning: Beginning | None = None) -> RunStore:
     """Make a run and start it; where it cannot start, nothing of it stays.
 
@@ -71,6 +87,7 @@ def begin_run(spec: RunSpec, data: bytes | Path | None = None, beginning: Beginn
     """
     runs = own_runs()
     with _beginning:
+        _require_place()
         store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data, beginning=beginning)
         try:
             launcher().start(store)
@@ -78,7 +95,20 @@ def begin_run(spec: RunSpec, data: bytes | Path | None = None, beginning: Beginn
             with suppress(RunError):
                 runs.delete(store.id)
             raise
+        _started_from[store.id] = address()
     return store
+
+
+def resume_run(store: RunStore) -> None:
+    """Continue a run that rests.
+
+    Raises:
+        RunError: why not.
+    """
+    with _beginning:
+        _require_place(store.id)
+        launcher().resume(store)
+        _started_from[store.id] = address()
 
 
 @lru_cache(maxsize=1)

@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from pages.ui.connections import Connections, most_asking
+from pages.ui.fragments import drop_what_lies_inside
 from pages.ui.guard import Guard, allowed_hosts
 from pages.ui.headers import embedding_sites
 from pages.ui.heavy import pool
@@ -116,6 +117,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     for root in (default_root(), opened_root()):
         sweep(root)
     quiet_logs()
+    drop_what_lies_inside()
     _hear_of_stopping()
     for look in _before_serving:
         look()

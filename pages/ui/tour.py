@@ -17,11 +17,11 @@ from pages.ui.lectures import OWN, Lecture, LectureError, Scene, find_lecture, s
 from pages.ui.models import is_there, open_bundle
 from pages.ui.navigation import open_page
 from pages.ui.runs import newest_run
-from pages.ui.url import begin_anew, current, keep, whole_number
+from pages.ui.scene import SCENE, TOUR, question_name, scene_of_link
+from pages.ui.url import begin_anew, current, keep
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads
 from transformer_core.bundle_files import BundleError
 
-TOUR, SCENE = "tour", "scene"
 FIRST_TOUR = "twelve_scenes"
 NEWEST = "newest"  # in a scene's screen: the run that this visitor began last
 
@@ -45,19 +45,18 @@ def find_newest() -> None:
 
 def show_tour() -> None:
     """Show the bar, where somebody is on a tour."""
-    name = str(current(TOUR) or "")
-    lecture = find_lecture(name, language()) if name else None
-    if lecture is None:
+    found = scene_of_link()
+    if found is None:
         return
-    number = whole_number(current(SCENE), len(lecture.scenes), least=1) or 1
-    keep(TOUR, name, "")
+    lecture, number = found
+    keep(TOUR, lecture.name, "")
     keep(SCENE, str(number), "")
     with st.container(key="tour", border=True):
         if _leave_pressed(lecture, number):
             keep(TOUR, "", "")
             keep(SCENE, "", "")
             st.rerun()
-        own = name.startswith(OWN)
+        own = lecture.name.startswith(OWN)
         scene, show = lecture.scenes[number - 1], st.markdown if own else tell
         if own:
             scene = _safe(scene)
@@ -68,7 +67,21 @@ def show_tour() -> None:
         with words_place:
             show(scene.text)
         with question_place:
-            _ask(scene, f"tour_{number}")
+            _ask(scene, question_name(number))
+
+
+def ask_in_hall() -> None:
+    """Have the scene's question in the projector's frame, where it is not seen: the projector's keys answer it."""
+    found = scene_of_link()
+    if found is None:
+        return
+    lecture, number = found
+    scene = lecture.scenes[number - 1]
+    keep(TOUR, lecture.name, "")
+    keep(SCENE, str(number), "")
+    if scene.question is not None and scene.chooses:
+        with st.container(key="asked_by_keys"):
+            ask_first("", scene.question.options, name=question_name(number))
 
 
 def _leave_pressed(lecture: Lecture, number: int) -> bool:
@@ -92,7 +105,7 @@ def _leave_pressed(lecture: Lecture, number: int) -> bool:
 def _ask(scene: Scene, name: str) -> None:
     """Ask the scene's question; once somebody answered or asked to be shown, say what was measured."""
     assert scene.question is not None
-    if not scene.question.options:
+    if not scene.chooses:
         st.markdown(scene.question.words)
         return
     cover = ask_first(scene.question.words, scene.question.options, name=name, about=scene.screen)

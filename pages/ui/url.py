@@ -52,6 +52,14 @@ def arrive(language: str) -> None:
         _kept().setdefault("lang", language)
 
 
+def go_to(page: str) -> None:
+    """Name the page that this run shows, and keep what was typed on the page before since that was last run."""
+    for name, read in st.session_state.pop("typed", {}).items():
+        if (text := st.session_state.get(widget_key(name), read)) != read:
+            _kept()[name] = text
+    st.session_state.page = page
+
+
 def widget_key(name: str) -> str:
     """Return the key of a choice's widget on the page that is shown."""
     return f"{name}@{st.session_state.get('page', '')}"
@@ -239,6 +247,36 @@ def choose(
     return chosen or default
 
 
+def choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, default: str) -> str:
+    """Show a segmented control for each group, its label above it; one option of all groups is chosen.
+
+    Args:
+        groups: labels by option, by the group's label; no option is in two groups.
+        name, default: as of choose.
+    """
+    options = [option for labels in groups.values() for option in labels]
+    value = chosen_option(name, options, default=default)
+    for place, (label, labels) in enumerate(groups.items()):
+        key, mine = f"{widget_key(name)}.{place}", value if value in labels else None
+        st.session_state[key] = mine
+
+        def take(key: str = key) -> None:
+            keep(name, st.session_state[key], default)
+
+        st.segmented_control(
+            label,
+            list(labels),
+            default=mine,
+            format_func=labels.__getitem__,
+            required=mine is not None,
+            key=key,
+            on_change=take,
+            wrap=True,
+        )
+    keep(name, value, default)
+    return value
+
+
 def choose_from_list(label: str, options: Mapping[str, str], *, name: str, default: str | None = None) -> str | None:
     """Show a list of options with their labels to select from; None where there is nothing in it.
 
@@ -279,7 +317,14 @@ def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most:
     key, value = held(name, default, lambda asked: str(asked)[:most], "")
     text = st.text_input(label, value, key=key, live=pause, max_chars=most)
     keep(name, text, default)
+    st.session_state.setdefault("typed", {})[name] = text
     return text
+
+
+def written(name: str) -> str | None:
+    """Return what a person wrote into a box of suggested_text_input; None where that holds what is suggested."""
+    text = current(name)
+    return None if text in (None, st.session_state.get(f"suggested {name}")) else str(text)
 
 
 def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
@@ -288,10 +333,9 @@ def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = 
     Args:
         pause, most: as of text_input.
     """
-    key = f"suggested {name}"
-    if current(name) in (None, st.session_state.get(key)):
+    if written(name) is None:
         set_choice(name, suggested)
-    st.session_state[key] = suggested
+    st.session_state[f"suggested {name}"] = suggested
     return text_input(label, name=name, default=suggested, pause=pause, most=most)
 
 

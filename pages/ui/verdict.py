@@ -1,7 +1,7 @@
 """What the model concludes, in words and as one bar: the classes, or the likeliest tokens next or behind [MASK]."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from html import escape
 from itertools import accumulate
@@ -10,8 +10,9 @@ import streamlit as st
 
 from pages.ui.boxes import covered, hidden
 from pages.ui.header import View, word_start
-from pages.ui.language import language, plain, t, words
+from pages.ui.language import language, pieces_of, plain, t, words
 from pages.ui.models import offer_model
+from pages.ui.outside import outside
 from pages.ui.url import set_choice
 from transformer_core.analysis.outcome import outcome_label, outcome_of
 from transformer_core.evaluation.weak_sides import word_count
@@ -20,7 +21,7 @@ HUES = ("#b5702a", "#1f8f9c", "#8a55d0", "#c23b75", "#5a7d2a", "#3b76d4")  # the
 MOST_SHOWN = 5
 FIGURE_SPACE = "\u2007"  # as wide as a figure
 STROKE = "0.5px"  # of the name that stands out; also in assets/components/live/live.js
-NOTE_STYLE = "font-size:0.875rem;opacity:0.75"
+PALE, LOUD = "opacity:0.75;font-weight:400", "opacity:1;font-weight:600"  # also in assets/components/live/live.js
 MOST_COUNTED = 1_000  # words; from here on a range of lengths has no end
 
 
@@ -52,12 +53,14 @@ class Verdict:
         shares: of the parts; together 1.
         winner: which stands out.
         note: the line under the bar, whose place is kept where it is empty; there is none where it is None.
+        loud: the note says that the verdict means little.
     """
 
     names: tuple[str, ...]
     shares: tuple[float, ...]
     winner: int
     note: str | None = None
+    loud: bool = False
 
     def html(self, place: str) -> str:
         """Return the bar.
@@ -77,7 +80,8 @@ class Verdict:
             behind = f"grid-area:1/1;z-index:{len(self.names) - index}"
             parts.append(f'<div data-part="" style="{behind};width:{100 * end:.3f}%;background:{hue}"></div>')
         line = "&nbsp;" if not self.note else escape(self.note)
-        note = "" if self.note is None else f'<div data-note="" style="{NOTE_STYLE}">{line}</div>'
+        style = f"font-size:0.875rem;{LOUD if self.loud else PALE}"
+        note = "" if self.note is None else f'<div data-note="" style="{style}">{line}</div>'
         return (
             f'<div data-verdict="{escape(place)}">'
             '<div style="display:flex;flex-wrap:wrap;gap:0 1em;font-size:0.95rem;font-variant-numeric:tabular-nums">'
@@ -129,7 +133,9 @@ def outcome_verdict(
         return None
     if outcome.asks == "class":
         note = sureness(view, probabilities) if beside is None else None
-        return verdict_of(view.bundle.labels, probabilities, note=note)
+        is_outside = note is not None and outside(view.bundle, view.encoding) is not None
+        note = t("outside.verdict") if is_outside else note
+        return replace(verdict_of(view.bundle.labels, probabilities, note=note), loud=is_outside)
     first = probabilities if beside is None else beside
     likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)
     winner = max(range(len(probabilities)), key=probabilities.__getitem__)
@@ -179,7 +185,9 @@ def sureness(view: View, probabilities: Sequence[float]) -> str | None:
     if found is None:
         return ""
     low, high = found.probability
+    low = max(low, 1 / len(probabilities))  # no class is chosen with less
     bounds = {"low": f"{low:.0%}", "high": f"{high:.0%}", "fewest": found.words[0], "most": found.words[1]}
+    bounds |= pieces_of(view.encoding.text)
     key = "verdict.sure_long" if found.words[1] >= MOST_COUNTED else "verdict.sure"
     return t(key, share=f"{found.right / found.texts:.0%}", count=f"{found.texts:,}", **bounds)
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
@@ -57,11 +58,12 @@ def _signing() -> bytes:
     path = Path(os.environ.get(SIGNING) or Path(__file__).parents[2] / ".runs" / "key")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            suppress(FileExistsError),
-            os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file,
-        ):
-            file.write(secrets.token_bytes(32))
+        if not path.exists():
+            with NamedTemporaryFile(dir=path.parent) as file:  # rights 0600
+                file.write(secrets.token_bytes(32))
+                file.flush()
+                with suppress(FileExistsError):  # another process was first: both read the same whole file
+                    os.link(file.name, path)
         if len(kept := path.read_bytes()) == 32:
             return kept
     return secrets.token_bytes(32)
@@ -103,6 +105,20 @@ def person_of(asks: HTTPConnection) -> str:
     return person(asks.headers.get("cookie", ""), asks.client and asks.client.host)
 
 
+def address() -> str:
+    """Return where this session comes from, "" where that is not known."""
+    return str(st.context.ip_address or "")
+
+
+def _key() -> str:
+    return _key_in(str(st.context.cookies.get(COOKIE, "")))
+
+
+def is_person() -> bool:
+    """Tell whether this visitor counts as a person: at home, or by a key that the server signed."""
+    return is_home() or bool(_key())
+
+
 def visitor() -> str:
     """Return the owner of what is made now: "" at home, else the hash of this browser's key.
 
@@ -113,8 +129,7 @@ def visitor() -> str:
     link = linked()
     if link is not None:
         return link.owner or owner_of(secrets.token_urlsafe(24))
-    key = _key_in(str(st.context.cookies.get(COOKIE, "")))
-    return owner_of(key or st.session_state.setdefault("key", secrets.token_urlsafe(24)))
+    return owner_of(_key() or st.session_state.setdefault("key", secrets.token_urlsafe(24)))
 
 
 def is_admin() -> bool:
@@ -139,11 +154,6 @@ def _is_named() -> bool:
     return st.user.get("email_verified") is not False and str(st.user.get("email", "")).casefold() in names
 
 
-def _address() -> str:
-    """Return where this session comes from, "" where that is not known."""
-    return str(st.context.ip_address or "")
-
-
 def admit(secret: str) -> bool:
     """Let this browser do all for a day if the secret is VITRINE_ADMIN.
 
@@ -151,7 +161,7 @@ def admit(secret: str) -> bool:
     """
     wanted, now = os.environ.get(ADMIN, ""), time.monotonic()
     with _lock:
-        wrong = _recent(_wrong, _address(), SECONDS_OF_WRONG)
+        wrong = _recent(_wrong, address(), SECONDS_OF_WRONG)
         if len(wrong) == MOST_WRONG:
             return False
         right = bool(wanted) and hmac.compare_digest(secret.encode("utf-8", "replace"), wanted.encode())

@@ -7,8 +7,6 @@ import numpy as np
 
 from pages.figures.matrix import Axis, Kind, MatrixFigure, Panel, Role, Scale
 
-MOST_EXACT = 3
-
 
 @dataclass(frozen=True, eq=False)
 class Square:
@@ -61,7 +59,6 @@ def squares(
         Axis(across, labels),
         words,
         columns=columns,
-        detail="exact" if len(panels) <= MOST_EXACT else "quantised",
         link="why",
         quantity=quantity,
         note=note,

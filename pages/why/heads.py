@@ -5,7 +5,7 @@ from typing import Any
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import awaited, say
+from pages.ui.boxes import awaited, say, say_when_busy
 from pages.ui.language import t
 from pages.ui.number_format import markdown_table, milliseconds, significant
 from pages.ui.url import choose, step_through
@@ -15,6 +15,7 @@ from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, he
 
 LENGTHS = (16, 32, 64, 128, 256)
 WIDTH = 64
+NO_MATTER = 0.1  # of a time
 
 
 def _outcome(found: OwnHeads) -> str:
@@ -42,6 +43,11 @@ def _looks(desk: Desk, answer: Answer[OwnHeads], layer: int) -> Finding:
     return Finding(_outcome(found), numbers, "looks")
 
 
+def _clock(ratio: float) -> str:
+    """Return what the clock says of eight heads, whose time is so many times that of one."""
+    return "same" if abs(ratio - 1) < NO_MATTER else "longer" if ratio > 1 else "shorter"
+
+
 def _cost(desk: Desk, outcome: str) -> Finding:
     with desk.controls:
         n_tokens = step_through(desk.word("tokens"), LENGTHS, name="why_heads_tokens", default=64)
@@ -66,18 +72,23 @@ def _cost(desk: Desk, outcome: str) -> Finding:
         columns = ("heads", "parameters", "multiplications", "exponentials", "seconds", "difference")
         rows = [
             (*(f"{count:,}" for count in counts), milliseconds(float(seconds)), significant(difference))
-            for *counts, seconds, difference in zip(*vars(found).values(), strict=True)
+            for *counts, seconds, difference in zip(*(getattr(found, column) for column in columns), strict=True)
         ]
         say(markdown_table([desk.word(column) for column in columns], rows))
+        say_when_busy(found.spread)
     at = found.heads.tolist().index(8)
+    ratio = found.seconds[at] / found.seconds[0]
     numbers = {
         "width": str(WIDTH),
         "tokens": str(n_tokens),
         "parameters": f"{found.parameters[0]:,}",
         "multiplications": f"{found.multiplications[0]:,}",
-        "one": milliseconds(float(found.seconds[0])),
-        "eight": milliseconds(float(found.seconds[at])),
-        "ratio": f"{found.seconds[at] / found.seconds[0]:.1f}",
+        "clock": desk.word(
+            f"clock_{_clock(ratio)}",
+            one=milliseconds(float(found.seconds[0])),
+            eight=milliseconds(float(found.seconds[at])),
+            ratio=f"{ratio:.1f}",
+        ),
         "difference": significant(float(found.difference[at])),
     }
     return Finding(outcome, numbers, "cost")

@@ -13,9 +13,20 @@ from pages.why.scaling import SCALING
 from pages.why.times import COST, SCORINGS
 from pages.why.trials import POSITIONS, VALUES
 
-QUESTIONS = (HEADS, SCALING, PROJECTIONS, SYMMETRY, VALUES, SCORINGS, COST, POSITIONS, RESIDUALS, GATES)
+QUESTIONS = {
+    "attention": (HEADS, SCALING, SCORINGS, COST),
+    "projections": (PROJECTIONS, SYMMETRY, VALUES),
+    "rest": (POSITIONS, RESIDUALS, GATES),
+}
+PARTS = {
+    group: {question.name: partial(show_question, question) for question in asked} for group, asked in QUESTIONS.items()
+}
 
+<<<<<<< HEAD
+parts_page("why", header, PARTS, choice="why", sites=("*self_attention*",), story="why.honest")
+=======
 
 PARTS = {question.name: partial(show_question, question) for question in QUESTIONS}
 
-parts_page("why", header, PARTS, choice="why", sites=("*self_attention*",))
+parts_page("why", header, PARTS, sites=("*self_attention*",))
+>>>>>>> h-readers

@@ -1,5 +1,6 @@
 """What without Q, K and V, and why not Q = K? The sentence's own vectors, and a head whose keys become its queries."""
 
+import math
 from typing import Any
 
 import streamlit as st
@@ -18,11 +19,21 @@ from pages.why.figures import Square
 from pages.why.frame import SEED, Desk, Finding, Question, drawing_of, head_of, layer_of, squares_of
 from transformer_core.analysis.why.projections import Tied, Unprojected, tied_query_key, without_projections
 
-VECTORS = ("tokens", "embedded", "read")
+VECTORS = ("rows", "tokens", "embedded", "read")
+DEFAULT = "tokens"
 REACH: dict[str, Any] = {"low": 0.0, "high": 1.5, "name": "why_projections_reach", "default": 0.25, "step": 0.05}
 SHARE: dict[str, Any] = {"low": 0.0, "high": 1.0, "name": "why_symmetry_share", "default": 0.0, "step": 0.05}
 AS_THEY_ARE = 1.0  # times the vectors' own length
 NONE_LEFT = 0.01
+
+
+def vectors_of(view: View) -> dict[str, str]:
+    """Return the vectors that a model has, each with its name; rows that it does not scale are its embeddings."""
+    config = view.bundle.config
+    names = {name: t(f"why.projections.{name}") for name in VECTORS}
+    if config.scale_embeddings:
+        return names | {"tokens": t("why.projections.scaled", scale=f"{math.sqrt(config.d_model):.2f}")}
+    return {name: said for name, said in names.items() if name != "rows"}
 
 
 def _at_own_length(found: Unprojected) -> float:
@@ -37,7 +48,7 @@ def _outcome_of_projections(found: Unprojected) -> str:
 def live_projections(view: View) -> Live:
     """Return the weights without projections beside the trained ones, and the share of a word's own over the reach."""
     layer, reach = chosen_number("layer", view.bundle.config.n_layers), float(slid(**REACH))
-    vectors = chosen_option("why_projections_vectors", VECTORS, default="tokens")
+    vectors = chosen_option("why_projections_vectors", tuple(vectors_of(view)), default=DEFAULT)
     answer = ask(without_projections, **view.asked, layer=layer, vectors=vectors, reach=reach)
     found, word = answer.value, "why.projections."
     without, trained = t(f"{word}without"), t(f"{word}trained", layer=layer)
@@ -66,8 +77,8 @@ def live_projections(view: View) -> Live:
 
 def _without_projections(desk: Desk) -> Finding:
     with desk.controls:
-        kinds = {name: desk.word(name) for name in VECTORS}
-        vectors = choose(desk.word("vectors"), kinds, name="why_projections_vectors", default="tokens")
+        kinds = vectors_of(desk.view)
+        vectors = choose(desk.word("vectors"), kinds, name="why_projections_vectors", default=DEFAULT)
         reach = float(slide(desk.word("reach"), **REACH, format="%.2f ×"))
         layer = layer_of(desk.view)
     live = live_projections(desk.view)
@@ -78,12 +89,14 @@ def _without_projections(desk: Desk) -> Finding:
         left, right = st.columns([3, 2])
         with left:
             desk.drawing(live.drawings[0], "curve")
-        choices = layer_choices(desk.view) | {"why_projections_vectors": (VECTORS, vectors)}
+        choices = layer_choices(desk.view) | {"why_projections_vectors": (tuple(kinds), vectors)}
         follow_finger("why", "projections", desk.view, choices=choices, sliders={REACH["name"]: reach})
         say_number(desk.word("share_now", reach=f"{reach:.2f}"), percent(found.share), at=right)
         say_number(desk.word("share_trained", layer=layer), percent(found.trained_share), at=right)
         say_number(desk.word("share_even"), percent(found.even), at=right)
     numbers = {
+        "vectors": kinds[vectors],
+        "norm": significant(found.norm, 3),
         "share": percent(_at_own_length(found)),
         "trained": percent(found.trained_share),
         "even": percent(found.even),

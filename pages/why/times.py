@@ -4,7 +4,7 @@ from typing import Any
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.boxes import awaited
+from pages.ui.boxes import awaited, say_when_busy
 from pages.ui.language import t
 from pages.ui.number_format import milliseconds
 from pages.ui.url import choose, step_through
@@ -69,6 +69,7 @@ def _cost(desk: Desk) -> Finding:
         up = Side(desk.word("milliseconds"), log=True)
         chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=HUES_OF_STEPS)
         desk.chart(chart, answer, "steps")
+        say_when_busy(max(found.spread, lengths.value.spread))
     numbers = _numbers_of_steps(found) | {
         "other": str(other),
         "attention_slope": f"{found.attention_slope:.2f}",
@@ -123,6 +124,7 @@ def _scorings(desk: Desk) -> Finding:
         up = Side(desk.word("deviation"), log=True)
         chart = curves(scores.widths, series, across=across, up=up, upto=width, hues=hues)
         desk.chart(chart, spread, "spread")
+        say_when_busy(times.spread)
     numbers = {
         "tokens": str(n_tokens),
         "ratio": f"{times.ratio:.0f}",

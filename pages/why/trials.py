@@ -8,6 +8,7 @@ from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves, dots
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import awaited
+from pages.ui.device import tell_of_processor
 from pages.ui.language import language, t
 from pages.ui.navigation import page_path
 from pages.ui.number_format import percent
@@ -57,6 +58,7 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
     with desk.controls:
         first = int(slide(t("why.trial_seed"), 0, SEEDS, name="why_seed", default=0))
         st.caption(t("why.trial_note", runs=RUNS))
+        tell_of_processor()
     asked = {"seeds": tuple(range(first, first + RUNS)), **options}
     with desk.picture:
         answer = awaited(train, t("why.trial_running"), key=f"why_{desk.name}", height=400, **asked)

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.helpers.engine import made, shipped, small_tokenizer
+from tests.helpers.pretend_device import DEVICES, computing_on
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Gpt
 from transformer_core.text import Tokenizer
@@ -14,6 +16,12 @@ from transformer_core.text import Tokenizer
 def word_tokenizer() -> Tokenizer:
     """Return a tokenizer of at most 13 words."""
     return small_tokenizer()
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> torch.device:
+    """Return a device that is not the processor; one is there on every machine."""
+    return computing_on(request.param, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Kept passes, packed weights, progress and devices: quicker, and the same numbers."""
+"""Kept passes, packed weights and progress: quicker, and the same numbers."""
 
 import copy
 import gc
@@ -19,11 +19,7 @@ from torch import nn
 
 from tests.helpers import ROOT
 from tests.helpers.engine import (
-    MODELS,
     close,
-    exactly,
-    first_of,
-    inputs,
     made,
     padded_ids,
     shipped,
@@ -33,11 +29,9 @@ from transformer_core import kept_passes
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.analysis.attention.heads import head_entropies, heads_of_text
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.device import best_device
 from transformer_core.kept_passes import MOST, MOST_BYTES, MOST_BYTES_OF_ONE, kept_pass
 from transformer_core.models import Gpt
 from transformer_core.packed_linear import Linear
-from transformer_core.probe import capture
 from transformer_core.progress import counted, listening
 
 ASKED = {"text": "The film was not good.", "n_tokens": 16}
@@ -317,78 +311,3 @@ def test_who_does_not_listen_is_told_nothing_and_a_loop_left_early_leaves_nothin
     with listening(lambda done, _: told.append(done)):
         assert list(counted([1, 2])) == [1, 2]
     assert told == [0, 1, 0, 1]
-
-
-@pytest.fixture(autouse=True)
-def _no_variable(monkeypatch):
-    monkeypatch.delenv("VITRINE_DEVICE", raising=False)
-
-
-@pytest.fixture
-def no_accelerator(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-
-
-def with_devices(monkeypatch, cuda: int, mps: bool) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-
-
-@pytest.mark.parametrize(("cuda", "mps", "best"), [(1, True, "cuda"), (0, True, "mps"), (0, False, "cpu")])
-def test_the_quickest_at_hand(monkeypatch, cuda, mps, best):
-    with_devices(monkeypatch, cuda, mps)
-    assert best_device() == torch.device(best)
-    assert best_device("cpu") == torch.device("cpu")
-
-
-def test_the_variable_overrides_and_the_argument_overrides_it(monkeypatch):
-    with_devices(monkeypatch, 2, True)
-    monkeypatch.setenv("VITRINE_DEVICE", "mps")
-    assert best_device() == torch.device("mps")
-    assert best_device("cuda:1") == torch.device("cuda:1")
-    monkeypatch.setenv("VITRINE_DEVICE", "")
-    assert best_device() == torch.device("cuda")
-
-
-@pytest.mark.usefixtures("no_accelerator")
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gpu", "device='gpu' is unknown; it must be one of cuda, mps, cpu"),
-        ("cuda", "device='cuda' is not at hand here; at hand: cpu"),
-        ("cuda:1", "device='cuda:1' is not at hand here; at hand: cpu"),
-        ("mps", "device='mps' is not at hand here; at hand: cpu"),
-        ("meta", "device='meta' is not at hand here; at hand: cpu"),
-    ],
-)
-def test_a_device_that_is_not_there_is_named(monkeypatch, name, message):
-    with pytest.raises(ValueError, match=exactly(message)):
-        best_device(name)
-    monkeypatch.setenv("VITRINE_DEVICE", name)
-    with pytest.raises(ValueError, match=exactly(message)):
-        best_device()
-
-
-def test_a_second_card_that_is_not_there_is_named(monkeypatch):
-    with_devices(monkeypatch, 1, False)
-    assert best_device("cuda:0") == torch.device("cuda:0")
-    with pytest.raises(ValueError, match=exactly("device='cuda:1' is not at hand here; at hand: cuda, cpu")):
-        best_device("cuda:1")
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-def test_cuda_computes_the_same_numbers(kind):
-    for positions in ("sinusoidal", "learned", "rotary", "alibi", "none"):
-        given = inputs(kind)
-        here, traced_here = capture(made(kind, positions=positions), *given)
-        model = made(kind, positions=positions).to("cuda")
-        there, traced_there = capture(model, *(part.to("cuda") for part in given))
-        with torch.inference_mode():
-            silent = first_of(model(*(part.to("cuda") for part in given)))
-        close(first_of(there).cpu(), first_of(here), atol=1e-4)
-        close(silent.cpu(), first_of(here), atol=1e-4)
-        assert list(traced_there) == list(traced_here)
-        for name, tensor in traced_here.items():
-            close(traced_there[name].cpu(), tensor, atol=1e-4)

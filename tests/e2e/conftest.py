@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from tests.helpers import ROOT
-from tests.helpers.browser import browser_path, launch, serving
+from tests.helpers.browser import PATIENCE, browser_path, launch, serving
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 800}
-expect.set_options(timeout=60_000)  # it bounds a failure alone
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,7 +116,9 @@ def clocked(clock_tab: Page) -> Iterator[Page]:
 
 
 def _new_tab(browser: Browser) -> Page:
-    return browser.new_context(viewport=VIEWPORT, locale="en-GB", accept_downloads=True).new_page()
+    page = browser.new_context(viewport=VIEWPORT, locale="en-GB", accept_downloads=True).new_page()
+    page.set_default_timeout(PATIENCE)
+    return page
 
 
 def _clear(page: Page) -> None:
@@ -132,7 +134,7 @@ def _clear(page: Page) -> None:
     page.context.clear_permissions()
     page.set_viewport_size(VIEWPORT)
     page.emulate_media(color_scheme="light")
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(PATIENCE)
 
 
 def _is_elsewhere(url: str) -> bool:

@@ -4,6 +4,7 @@ The clock stands still where the app waits for a hand to rest: nothing runs unti
 """
 
 import json
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -43,7 +44,9 @@ def test_each_letter_is_painted_before_the_page_runs_and_no_older_text_comes_bac
     page.wait_for_function("() => window.ran > 0")
     typed(page, "!")  # while the page runs
     wait_painted(page, f"0.0|{text}!")
+    newest = verdict(page, "heads")
     wait_link(page, text=text)
+    assert verdict(page, "heads") == newest
     run_page(page, text=f"{text}!")
     typed(page, "!")  # while it does not
     wait_painted(page, f"0.0|{text}!!")
@@ -65,6 +68,26 @@ def test_without_the_route_the_page_works_as_it_does_with_it(page: Page, address
     wait_painted(page, f"0.0|{TEXT} at all")
     page.get_by_role("radiogroup", name="Layer").get_by_role("radio", name="2", exact=True).click()
     wait_painted(page, f"2.0|{TEXT} at all")
+
+
+def test_a_box_of_several_lines_is_read_once_the_hand_rests_and_keeps_what_is_typed(
+    clocked: Page, address: str
+) -> None:
+    page, masks = clocked, {"masks_part": "batch"}
+    stopped(page, address, "masks", **masks)
+    box = page.locator(".st-key-masks_lines-masks textarea")
+    box.press("Control+End")
+    page.keyboard.type(" Oh")
+    expect(page.locator("[data-lines=masks_batch_ids]")).to_contain_text("oh")
+    assert nothing_ran(page)
+    page.clock.run_for(2 * REST)
+    target = page.locator(".st-key-masks_target-masks input")
+    expect(target).to_have_value(re.compile("superb. Oh$"))
+    page.keyboard.type(" no")
+    page.clock.run_for(2 * REST)
+    expect(target).to_have_value(re.compile("superb. Oh no$"))
+    expect(box).to_be_focused()
+    assert box.input_value().endswith("superb. Oh no")
 
 
 def weights_shown(page: Page) -> np.ndarray:

@@ -12,6 +12,16 @@ from tests.helpers.hall import EN, lecture_of, notes_of, project, screen, wait_r
 LARGE: ViewportSize = {"width": 1920, "height": 1080}
 SMALLEST_TEXT, SMALLEST_LABEL = 28, 20  # pixels at 1920 x 1080
 # The size of each text that is seen, in pixels of the window, of the page itself and, enlarged, of what it frames.
+# Words of a framed page's charts that are shortened or reach out of the window.
+CUT = """
+(page) => {
+  const marks = [...page.querySelectorAll("[data-shown] svg.marks text")].filter((one) => one.textContent.trim());
+  return marks.filter((one) => {
+    const { left, right } = one.getBoundingClientRect();
+    return one.textContent.endsWith("…") || left < -1 || right > page.documentElement.clientWidth + 1;
+  }).map((one) => one.textContent);
+}
+"""
 SIZES = """
 (page) => {
   const all = (root) => [...root.querySelectorAll("*")]
@@ -20,8 +30,9 @@ SIZES = """
   const seen = (one) => one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) &&
     one.getBoundingClientRect().width > 1;
   const silent = ["STYLE", "SCRIPT", "TITLE", "DESC"];
+  const scale = (one) => one.ownerSVGElement?.viewBox.baseVal?.width ? one.getScreenCTM().a : 1;
   return all(page.body).filter((one) => said(one) && seen(one) && !silent.includes(one.tagName))
-    .map((one) => [parseFloat(getComputedStyle(one).fontSize), one.textContent.trim().slice(0, 40)]);
+    .map((one) => [parseFloat(getComputedStyle(one).fontSize) * scale(one), one.textContent.trim().slice(0, 40)]);
 }
 """
 
@@ -38,6 +49,7 @@ def test_the_arrow_keys_go_through_all_scenes(own_page: Page, address: str, lang
         expect(screen(page).locator("[data-shown]").first).to_be_visible()
         expect(screen(page).get_by_text("Traceback")).to_have_count(0)
         assert f"scene={number}" in page.url
+        assert page.evaluate(f"({CUT})(document.querySelector('iframe.shown').contentDocument)") == []
         page.keyboard.press("ArrowRight")
     expect(page.locator("h1")).to_have_text(lecture.scenes[min(keys, len(lecture.scenes) - 1)].title)
 
@@ -78,6 +90,10 @@ def test_what_is_typed_on_the_projector_is_run_and_the_window_with_notes_follows
     project(page, address)
     box = screen(page).get_by_role("textbox").first
     verdict = screen(page).locator("[data-verdict]").first
+    expect(verdict).to_be_hidden()
+    expect(screen(page).locator(".architecture")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(verdict).to_be_visible()
     before = verdict.inner_text()
     box.fill("")
     box.press_sequentially("A bad, bad, bad film 12")
@@ -107,8 +123,11 @@ def test_the_last_row_can_read_it(own_page: Page, address: str, scene: int) -> N
     page.set_viewport_size(LARGE)
     page.clock.install()
     project(page, address, scene)
+    expect(page.locator(".help.brief")).to_be_visible()
     for _ in range(4):  # figures that came late find their size at the next look, which is asked for every 250 ms
         page.clock.run_for(500)
+    page.clock.run_for(5_000)
+    expect(page.locator(".help")).to_be_hidden()
     for size, text in page.evaluate(f"({SIZES})(document)"):
         assert size >= SMALLEST_TEXT, text
     zoom = page.evaluate("() => document.querySelector('iframe.shown').contentWindow.devicePixelRatio")

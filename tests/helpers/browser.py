@@ -18,7 +18,7 @@ from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 
-SECONDS_TO_START = 90
+PATIENCE = 120_000  # milliseconds; it bounds a failure alone
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 ALL = """
 const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
@@ -91,11 +91,11 @@ def started(log: Path, *options: str, first: str = "", port: int | None = None) 
         yield address, server.pid
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=PATIENCE / 1_000)
 
 
 def _wait_until_healthy(server: subprocess.Popen, health: str, log: Path) -> None:
-    end = time.monotonic() + SECONDS_TO_START
+    end = time.monotonic() + PATIENCE / 1_000
     while time.monotonic() < end:
         if server.poll() is not None:
             break
@@ -115,13 +115,13 @@ def launch(playwright: Playwright, *flags: str) -> Browser:
 
 def settle(page: Page) -> None:
     """Wait until the script has run and said so."""
-    page.wait_for_selector(QUIET, timeout=60_000)
+    page.wait_for_selector(QUIET, timeout=PATIENCE)
 
 
 def rest(page: Page) -> None:
     """Wait until the script has run and nothing is on its way to the page: see STILL."""
     page.evaluate("() => { window.sameFrames = 0; }")
-    page.wait_for_function(STILL, arg=QUIET, timeout=60_000)
+    page.wait_for_function(STILL, arg=QUIET, timeout=PATIENCE)
 
 
 BUNDLE: Bundle = load(ROOT / "assets" / "checkpoints" / "sentiment", device="cpu")
@@ -130,7 +130,7 @@ BUNDLE: Bundle = load(ROOT / "assets" / "checkpoints" / "sentiment", device="cpu
 def visit(page: Page, address: str, path: str = "", **query: str) -> None:
     """Open a page of the app and wait until it stands."""
     page.goto(f"{address}/{path}" + (f"?{urlencode(query)}" if query else ""))
-    page.get_by_role("textbox").first.wait_for(timeout=60_000)
+    page.get_by_role("textbox").first.wait_for(timeout=PATIENCE)
     settle(page)
 
 
@@ -150,7 +150,7 @@ def wait_painted(page: Page, version: str) -> None:
         "(version) => [...document.querySelectorAll('*')].some((host) => host.shadowRoot?.querySelector('.vm')"
         "?.dataset.painted === version)",
         arg=version,
-        timeout=30_000,
+        timeout=PATIENCE,
     )
 
 

@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from tests.helpers import ROOT
 from transformer_core import packed_linear
+from transformer_core.analysis.timing import Stopwatch
 from transformer_core.analysis.translation.letter_search import trained_letters
 from transformer_core.bundle import CONFIGS, Bundle
 from transformer_core.bundle import MODELS as KINDS
@@ -144,11 +145,18 @@ class _Numbers(TorchDispatchMode):
         return found
 
 
-def numbers_made(call: Callable[[], object], **_: Any) -> float:
+def numbers_made(call: Callable[[], object]) -> float:
     """Return how many numbers torch makes in a call: a measure of its work that stands in for seconds."""
     with _Numbers() as counted:
         call()
     return float(counted.made)
+
+
+def work_for_time(
+    monkeypatch: pytest.MonkeyPatch, work: Callable[[Callable[[], object]], float] = numbers_made
+) -> None:
+    """Let every stopwatch return the work of a call in place of its seconds."""
+    monkeypatch.setattr(Stopwatch, "seconds", lambda _, call, **options: work(call))
 
 
 def exactly(message: str) -> str:

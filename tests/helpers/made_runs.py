@@ -88,6 +88,7 @@ def _facts(spec: RunSpec, config: dict[str, Any]) -> dict[str, Any]:
         "kind": spec.kind,
         "labels": list(spec.data.labels) if is_classifier else [],
         "baselines": {"majority": 0.5, "bag_of_words": 0.8} if is_classifier else {},
+        "counts": {"train": 400, "held_out": 600} if is_classifier else {},
         "prompt": PROMPTS[kind],
         "model": config,
         "n_parameters": 1_000,

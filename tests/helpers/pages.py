@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from html import unescape
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -60,6 +61,27 @@ def told(app: AppTest) -> str:
     return re.sub("</?dfn.*?>", "", "\n".join([*shown, note(app)]), flags=re.DOTALL)
 
 
+def texts(app: AppTest) -> Iterator[str]:
+    """Yield every text on the page but formulas, programs, styles, and what a component fills in in the browser."""
+
+    def within(message: Message) -> Iterator[str]:
+        for _, value in message.ListFields():
+            for one in value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,):
+                if isinstance(one, str):
+                    yield one
+                elif isinstance(one, Message):
+                    yield from within(one)
+
+    for element in app._tree:
+        if isinstance(getattr(element, "proto", None), Message) and element.type not in (
+            "code",
+            "latex",
+            "bidi_component",
+        ):
+            for text in within(element.proto):
+                yield re.sub(r"\$[^$]*\$|<style>.*?</style>|<[^<>]*>", "", text, flags=re.DOTALL)
+
+
 def note(app: AppTest) -> str:
     """Return the lines under the boxes of text: what there is to say about what was typed."""
     lines = (element.proto.body for element in app.get("html"))
@@ -71,6 +93,33 @@ def metrics(app: AppTest) -> dict[str, str]:
     bodies = "".join(element.proto.body for element in app.get("html"))
     live = {unescape(label): unescape(value) for label, value in NUMBER.findall(bodies)}
     return {metric.label: metric.value for metric in app.metric} | live
+
+
+UNCOUNTED = ("underway_sign", "share", "live")  # components that show nothing of a model
+
+
+def uncovered(app: AppTest) -> set[str]:
+    """Return the figures that no cover lies over, by the names that lectures use; numbers and tables by their kinds."""
+
+    def walk(block: Any, over: bool) -> Iterator[Any]:
+        for child in block.children.values():
+            if not hasattr(child, "children"):
+                yield from () if over else (child,)
+                continue
+            key = str(getattr(child.proto, "id", "")).split("-", 2)[-1]
+            marks = [one.proto.body for one in child.children.values() if one.type == "html"][:1]
+            begins = bool(marks) and key.startswith(("asked_", "cover_")) and "covered" in marks[0]
+            yield from walk(child, not key.startswith("leftopen_") and (over or begins))
+
+    found = set[str]()
+    for element in walk(app.main, False):
+        if element.type == "bidi_component":
+            found.add(element.proto.id.split("-", 2)[2])
+        elif element.type == "html":
+            found |= {name for name in ("verdict", "number", "lines") if f"data-{name}=" in element.proto.body}
+        elif element.type in ("vega_lite_chart", "metric", "table", "dataframe", "plotly_chart", "latex"):
+            found.add("chart" if element.type == "vega_lite_chart" else element.type)
+    return found.difference(UNCOUNTED)
 
 
 def asks(app: AppTest) -> list:
@@ -106,13 +155,19 @@ CHOSEN_BY = {"why": "why"}
 
 
 def parts_of(script: Path) -> list[str]:
-    """Return the names of a page's parts as its script has them; one without a name where it has none."""
+    """Return the names of a page's parts as its script has them, group by group; one without a name where none is."""
     for node in ast.parse(script.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("PARTS", "QUESTIONS"):
-            assert isinstance(node.value, ast.Dict | ast.Tuple)
-            names = node.value.keys if isinstance(node.value, ast.Dict) else node.value.elts
-            return [ast.unparse(name).strip("'\"").lower() for name in names if name is not None]
+            return [ast.unparse(name).strip("'\"").lower() for name in _names(node.value)]
     return [""]
+
+
+def _names(declared: ast.expr) -> list[ast.expr]:
+    assert isinstance(declared, ast.Dict | ast.Tuple)
+    if isinstance(declared, ast.Tuple):
+        return declared.elts
+    groups = [among for among in declared.values if isinstance(among, ast.Dict | ast.Tuple)]
+    return [name for among in groups for name in _names(among)] or [name for name in declared.keys if name is not None]
 
 
 ALL_SCREENS = [

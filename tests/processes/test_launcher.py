@@ -30,7 +30,7 @@ from transformer_core.training.runs.run_list import Bounds, RunList
 
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8))
 LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))
-QUEUE_AND_SLOT = slots.MOST_QUEUED + 1
+QUEUED = 16
 
 
 @pytest.fixture
@@ -302,9 +302,10 @@ def test_what_waited_when_the_last_server_ended_is_started_by_the_next(one_at_a_
     in_state(store, "finished")
 
 
-def test_of_many_starts_at_once_no_accepted_run_is_ever_shown_as_interrupted(one_at_a_time, tmp_path):
+def test_of_many_starts_at_once_no_accepted_run_is_ever_shown_as_interrupted(one_at_a_time, tmp_path, monkeypatch):
+    monkeypatch.setattr(slots, "MOST_QUEUED", QUEUED)
     runs = RunList(tmp_path, bounds=Bounds(runs=40))
-    stores, seen, accepted = [runs.create(LONG) for _ in range(QUEUE_AND_SLOT + 5)], set(), []
+    stores, seen, accepted = [runs.create(LONG) for _ in range(QUEUED + 6)], set(), []
     gates, waiting = [Gate(store.folder) for store in stores], iter(stores)
 
     def start():
@@ -316,7 +317,7 @@ def test_of_many_starts_at_once_no_accepted_run_is_ever_shown_as_interrupted(one
     starts.start()
     while starts.is_alive() or "running" not in seen:
         seen |= {store.status().state for store in list(accepted)}
-    assert len(accepted) == QUEUE_AND_SLOT
+    assert len(accepted) == QUEUED + 1
     assert seen <= {"queued", "starting", "running"}
     assert {store.status().message for store in stores if store not in accepted} == {"the run was never started"}
     for gate in gates:

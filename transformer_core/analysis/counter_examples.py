@@ -187,7 +187,7 @@ def _probabilities(bundle: Bundle, encodings: list[Encoding]) -> Tensor:
     size = bundle.config.n_classes if bundle.kind == "classifier" else width * bundle.config.vocab_size
     parts, at_once = [], max(1, min(MOST_TRIED, MOST_SCORES // size))
     for start in range(0, len(encodings), at_once):
-        ids = make_batch(encodings[start : start + at_once], pad_id=bundle.config.pad_id).token_ids
+        ids = make_batch(encodings[start : start + at_once], padding=bundle.config.padding).token_ids
         output, _ = capture(bundle.model, ids.to(device), sites=())
         if bundle.kind == "classifier":
             parts.append(output)

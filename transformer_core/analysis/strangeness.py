@@ -1,10 +1,14 @@
-"""How strange a text is to a model: nats per token where it predicts tokens, else tokens per word.
+"""How strange a text is to a model: nats per token, by the model where it predicts tokens, else by counts.
 
-Radford et al. 2018, eq. 1. A BERT could guess each token from all others (Salazar et al. 2020), at the cost of one
-forward pass per token at every keystroke.
+By the model it is the mean surprise (Radford et al. 2018, eq. 1). Of others it is rarity, the mean surprise of a
+unigram model, which knows only how often each token stands in what the model learned from. A BERT could guess each
+token from all others (Salazar et al. 2020), at the cost of one forward pass per token at every keystroke.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +17,10 @@ from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
-from transformer_core.text.encoding import words_of
 
-FEWEST = 8  # tokens that a mean of nats is taken of: the first words of any text are a surprise
+FEWEST = {"nats_a_token": 8, "rarity": 3}  # tokens that a mean is taken of: the first words of any text are a surprise
+SMOOTHED = 0.5  # added to each count, so that a token which was never learned from has a finite surprise
+AT_ONCE = 1_024  # texts
 
 
 @dataclass(frozen=True)
@@ -24,16 +29,18 @@ class Strangeness:
 
     Args:
         measure: as in Usual in measured.py.
-        value: the mean over the text; None where it is too short to be measured.
+        value: nats, the mean over the text; None where it is too short, or nobody counted what the model learned from.
+        tokens: how many were read, special ones aside.
     """
 
     measure: str
     value: float | None
+    tokens: int
 
 
 def measure_of(bundle: Bundle) -> str:
     """Return what tells best how strange a text is to this kind of model."""
-    return "nats_a_token" if bundle.kind in ("gpt", "lm") else "tokens_a_word"
+    return "nats_a_token" if bundle.kind in ("gpt", "lm") else "rarity"
 
 
 def strangeness(*, bundle: Bundle, text: str, n_tokens: int) -> Strangeness:
@@ -43,16 +50,41 @@ def strangeness(*, bundle: Bundle, text: str, n_tokens: int) -> Strangeness:
         n_tokens: most tokens of the text to read.
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    measure = measure_of(bundle)
-    if measure == "tokens_a_word":
-        words = [word for word in words_of(encoding) if encoding.text[word.start].isalnum()]
-        return Strangeness(measure, sum(len(word.places) for word in words) / len(words) if words else None)
-    return Strangeness(measure, _of_next(bundle, encoding))
+    measure, own = measure_of(bundle), own_tokens(encoding)
+    if len(own) < FEWEST[measure]:
+        return Strangeness(measure, None, len(own))
+    value = _of_next(bundle, encoding) if measure == "nats_a_token" else _rarity(bundle.measured.learned, own)
+    return Strangeness(measure, value, len(own))
+
+
+def own_tokens(encoding: Encoding) -> list[int]:
+    """Return the ids of a text's own tokens, unknown ones among them, but not those that its template adds."""
+    rows = zip(encoding.ids, encoding.special, encoding.unknown, strict=True)
+    return [token for token, special, unknown in rows if unknown or not special]
+
+
+def counted(bundle: Bundle, texts: Iterable[str]) -> tuple[int, ...]:
+    """Count how often each entry of the vocabulary stands in texts, as far as the model reads them."""
+    counts = torch.zeros(bundle.tokenizer.vocab_size, dtype=torch.long)
+    rest = iter(texts)
+    while chunk := list(islice(rest, AT_ONCE)):
+        rows = bundle.tokenizer.encode_batch(chunk, max_len=bundle.config.max_len)
+        own = torch.tensor([token for row in rows for token in own_tokens(row)], dtype=torch.long)
+        counts += own.bincount(minlength=len(counts))
+    return tuple(counts.tolist())
+
+
+def _rarity(counts: tuple[int, ...], own: list[int]) -> float | None:
+    """Return the mean of -ln((count + 1/2) / (all + V/2)) over tokens."""
+    if not counts:
+        return None
+    whole = sum(counts) + SMOOTHED * len(counts)
+    return math.log(whole) - sum(math.log(counts[token] + SMOOTHED) for token in own) / len(own)
 
 
 @torch.inference_mode()
 def _of_next(bundle: Bundle, encoding: Encoding) -> float | None:
     ids = one_text(bundle, encoding)[:, [place for place, (_, end) in enumerate(encoding.offsets) if end]]
-    if ids.shape[1] < FEWEST:
+    if ids.shape[1] < FEWEST["nats_a_token"]:
         return None
     return float(F.cross_entropy(capture(bundle.model, ids, sites=())[0][0, :-1].float(), ids[0, 1:]))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+FEWEST = 7  # calls
 _alone = threading.Lock()
 
 
@@ -26,21 +27,34 @@ def alone_on_one_thread() -> Iterator[None]:
                 torch.set_num_threads(threads)
 
 
-def median_seconds(call: Callable[[], object], *, repeats: int = 11, within: float = 0.06) -> float:
-    """Return the median time of a call, after one call that is not counted.
+class Stopwatch:
+    """Takes the least time of calls: other work on the machine only adds to a time, and reaches the least one last.
 
-    Args:
-        call: what is timed.
-        repeats: most calls that are counted; at least five are.
-        within: seconds after which no further call is begun.
+    Its `spread` is the greatest ratio of a call's median time to its least one so far: far above 1, other work has come
+    between.
     """
-    call()
-    taken: list[float] = []
-    while len(taken) < repeats and (len(taken) < 5 or sum(taken) < within):
-        started = time.perf_counter()
+
+    def __init__(self) -> None:
+        self.spread = 1.0
+
+    def seconds(self, call: Callable[[], object], *, repeats: int = 15, within: float = 0.1) -> float:
+        """Return the least time of a call, after one call that is not counted.
+
+        Args:
+            call: what is timed.
+            repeats: most calls that are counted; at least seven are.
+            within: seconds after which no further call is begun.
+        """
         call()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
+        taken: list[float] = []
+        while len(taken) < repeats and (len(taken) < FEWEST or sum(taken) < within):
+            started = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - started)
+        least = min(taken)
+        if least > 0:
+            self.spread = max(self.spread, statistics.median(taken) / least)
+        return least
 
 
 def log_log_slope(x: np.ndarray, y: np.ndarray) -> float:

@@ -24,7 +24,7 @@ CHOICES = {
     "norm": ("norm_order",),
     "positions": ("positions",),
     "activation": ("activation",),
-}  # each with the settings that it takes over; the size stays the app's own
+}  # each with the settings that it takes over; size, mask and the places of dropout stay the app's own
 LARGEST, MOST_ROWS, LONGEST_TEXT, MOST = 64 << 10, 200, 500, 10**6
 
 
@@ -36,12 +36,14 @@ class ArticleRow:
         choice: an entry of CHOICES; "ours" is without any of them, "all" with all.
         seed: of weights, batches and the choice of reviews.
         train, held_out: accuracy at the end, in [0, 1]; on a sample of what was learned, and on all that was set aside.
+        set_aside: how many reviews that was.
     """
 
     choice: str
     seed: int
     train: float
     held_out: float
+    set_aside: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +52,12 @@ class ArticleMeasured:
 
     Args:
         rows: as they were measured.
-        examples, held_out, tokens, epochs: reviews learned and set aside, tokens read of each, and passes.
+        examples, tokens, epochs: reviews learned, tokens read of each, and passes.
         command: that measured them; `file`: what it read.
     """
 
     rows: tuple[ArticleRow, ...]
     examples: int
-    held_out: int
     tokens: int
     epochs: int
     command: str
@@ -66,6 +67,12 @@ class ArticleMeasured:
         """Return the runs with a choice, one a seed."""
         return tuple(row for row in self.rows if row.choice == choice)
 
+    @property
+    def set_aside(self) -> tuple[int, int]:
+        """The fewest and the most reviews that a run set aside."""
+        counts = [row.set_aside for row in self.rows]
+        return min(counts), max(counts)
+
     def mean(self, choice: str) -> tuple[float, float]:
         """Return the mean accuracy of a choice's runs: on what was learned, and on what was set aside."""
         rows = self.of(choice)
@@ -73,12 +80,15 @@ class ArticleMeasured:
 
 
 def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
-    """Write what was measured as JSON, a run a line."""
+    """Write what was measured as JSON, a run a line.
+
+    Args:
+        spec: of a run; it learned and set aside as many reviews as this says.
+    """
     head = {
         "command": command,
         "file": file,
         "examples": spec.data.examples,
-        "held_out": spec.data.held_out,
         "tokens": spec.model.max_len,
         "epochs": spec.training.epochs,
     }
@@ -104,7 +114,7 @@ def article_measured(path: Path = FILE) -> ArticleMeasured:
         command, file = found.get("command"), found.get("file")
         if not (isinstance(command, str) and isinstance(file, str) and len(command) + len(file) <= LONGEST_TEXT):
             raise ValueError(f"command and file must be texts of at most {LONGEST_TEXT} characters together")
-        sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "held_out", "tokens", "epochs")}
+        sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "tokens", "epochs")}
         checked = tuple(map(_row, rows))
         if {row.choice for row in checked} != {"ours", *CHOICES, "all"}:
             raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
@@ -118,4 +128,6 @@ def _row(row: Any) -> ArticleRow:
         raise ValueError(f"a run must be an object, not {row!r:.60}")
     require_choice("choice", row.get("choice"), ("ours", *CHOICES, "all"))
     accuracy = (number(row, name, 0, 1) for name in ("train", "held_out"))
-    return ArticleRow(row["choice"], whole_number(row, "seed", 0, MOST), *accuracy)
+    counts = (whole_number(row, name, least, MOST) for name, least in (("seed", 0), ("set_aside", 1)))
+    seed, set_aside = counts
+    return ArticleRow(row["choice"], seed, *accuracy, set_aside)

@@ -89,14 +89,14 @@ def measure_hidden_words(
     first = five = hidden = 0
     loss = 0.0
     for places in _by_length(encodings, batch_size):
-        batch = make_batch([encodings[place] for place in places], pad_id=bundle.config.pad_id)
+        batch = make_batch([encodings[place] for place in places], padding=bundle.config.padding)
         chosen = torch.zeros_like(batch.mask)  # (batch, pos)
         for row, place in enumerate(places):
             own = ~np.array(encodings[place].special)
             draws = np.random.default_rng((seed, place)).random(len(own))
             chosen[row, : len(own)] = torch.from_numpy(own & (draws < share))
         corrupted = batch.token_ids.masked_fill(chosen, bundle.tokenizer.mask_id).to(device)
-        logits = bundle.model(corrupted).mlm_logits[chosen.to(device)].to("cpu", torch.float64)  # (chosen, vocab)
+        logits = bundle.model(corrupted).mlm_logits[chosen.to(device)].cpu().double()  # (chosen, vocab)
         words = batch.token_ids[chosen]  # (chosen,)
         ranked = logits.topk(min(5, logits.shape[-1])).indices == words[:, None]  # (chosen, 5)
         first += int(ranked[:, :1].sum())
@@ -137,9 +137,9 @@ def measure_sentence_pairs(bundle: Bundle, pairs: Sequence[SentencePair], *, bat
     device = next(bundle.model.parameters()).device
     correct, loss = 0, 0.0
     for places in _by_length(encodings, batch_size):
-        batch = make_batch([encodings[place] for place in places], pad_id=bundle.config.pad_id)
+        batch = make_batch([encodings[place] for place in places], padding=bundle.config.padding)
         output = bundle.model(batch.token_ids.to(device), segment_ids=batch.segment_ids.to(device))
-        logits = output.nsp_logits.to("cpu", torch.float64)  # (batch, 2)
+        logits = output.nsp_logits.cpu().double()  # (batch, 2)
         classes = torch.tensor([int(not pairs[place].together) for place in places])
         correct += int((logits.argmax(-1) == classes).sum())
         loss += float(F.cross_entropy(logits, classes, reduction="sum"))

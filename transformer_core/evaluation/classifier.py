@@ -55,6 +55,6 @@ def measure_classifier(
 
 def class_logits(bundle: Bundle, encodings: list[Encoding]) -> torch.Tensor:
     """Return a classifier's logits of some texts, read together. # (batch, class)"""
-    batch = make_batch(encodings, pad_id=bundle.config.pad_id)
+    batch = make_batch(encodings, padding=bundle.config.padding)
     token_ids = batch.token_ids.to(next(bundle.model.parameters()).device)
-    return bundle.model(token_ids).to("cpu", torch.float64)
+    return bundle.model(token_ids).cpu().double()

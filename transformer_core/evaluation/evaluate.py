@@ -76,7 +76,7 @@ def evaluate(folder: Path, *files: Path, device: str | None = None, batch_size: 
     Args:
         folder: the bundle's.
         files: as MEASURED has them for the bundle's kind.
-        device: where to compute; by default the fastest available.
+        device: where to compute; by default cuda where there is one, else cpu.
         batch_size: examples at once.
 
     Returns:
@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("bundle", type=Path, help="folder of the bundle")
     forms = "; ".join(f"{kind}: {' and '.join(measure.files)}" for kind, measure in MEASURED.items())
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help=f"plain or .gz: {forms}")
-    parser.add_argument("--device", help="cpu, cuda or mps; by default the quickest at hand")
+    parser.add_argument("--device", help="cpu, cuda or mps; by default cuda where there is one, else cpu")
     parser.add_argument("--batch-size", type=_positive, default=DEFAULT_BATCH_SIZE, help="examples at once")
     chosen = parser.parse_args(arguments)
     try:

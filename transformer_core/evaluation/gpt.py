@@ -60,7 +60,10 @@ def measure_poems(bundle: Bundle, poems: Sequence[str]) -> dict[str, Any]:
     nats, count = 0.0, 0
     for places in in_turn([len(row) for row in rows]):
         batch = padded([rows[place] for place in places], PAD_ID).to(device)
-        logits, words = bundle.model(batch[:, :-1]).double(), batch[:, 1:]  # (batch, pos, vocab), (batch, pos)
+        logits, words = (
+            bundle.model(batch[:, :-1]).cpu().double(),
+            batch[:, 1:].cpu(),
+        )  # (batch, pos, vocab), (batch, pos)
         nats += float(F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD_ID, reduction="sum"))
         count += int((words != PAD_ID).sum())
     return {"loss_nats": round(nats / count, 4), "characters": count}
@@ -97,8 +100,8 @@ def measure_text(bundle: Bundle, text: str, *, batch_size: int = 32) -> dict[str
         windows.append(rest[None])
     for batch in windows:
         window = batch.to(device)  # (batch, pos + 1)
-        logits = bundle.model(window[:, :-1]).double()  # (batch, pos, vocab)
-        words = window[:, 1:]
+        logits = bundle.model(window[:, :-1]).cpu().double()  # (batch, pos, vocab)
+        words = batch[:, 1:]
         loss += float(F.cross_entropy(logits.flatten(0, 1), words.flatten(), reduction="sum"))
         right += float((logits.argmax(-1) == words).sum())
     count = len(ids) - 1

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-from transformer_core.analysis.strangeness import measure_of, strangeness
+from transformer_core.analysis.strangeness import counted, measure_of, strangeness
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.classifier import class_logits
@@ -41,7 +41,8 @@ from transformer_core.training.intake.labelled import read_labelled
 SHORT = 12  # words, at most
 MOST_OF_SENTENCE = 40  # words and signs; more are a review
 UNKNOWN = 0.1  # of a text's own tokens, at least
-LENGTHS = ((1, 6), (7, 12), (13, 25), (26, 60), (61, 10_000))  # words
+LENGTHS = ((1, 6), (7, 12), (13, 25), (26, 60), (61, 10_000))  # words, or tokens
+ANY_LENGTH = (1, 10_000)
 PROBABILITIES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 MOST_FOR_USUAL = 1_000
 ENCODED_AT_ONCE, READ_AT_ONCE = 512, 32
@@ -156,34 +157,43 @@ def _sorts(features: Sequence[str]) -> list[tuple[str, ...]]:
     return [(), *((name,) for name in features), *pairs]
 
 
-def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str) -> Usual | None:
-    """Measure how strange texts usually are to a model; None where none of them can be measured.
+def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str) -> tuple[Usual, ...]:
+    """Measure how strange texts usually are to a model; rarity by their length, where there are enough of a length.
 
     Args:
         texts: of which the first 1,000 are read.
         data, unit: as in Slice.
     """
-    found = [
-        strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len).value for text in texts[:MOST_FOR_USUAL]
-    ]
-    values = [value for value in found if value is not None]
-    if len(values) < 2:
-        return None
-    high = quantiles(values, n=20, method="inclusive")[-1]
-    return Usual(data, unit, measure_of(bundle), len(values), round(median(values), 4), round(high, 4))
+    measure = measure_of(bundle)
+    read = [strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len) for text in texts[:MOST_FOR_USUAL]]
+    rows = []
+    for low, high in LENGTHS if measure == "rarity" else (ANY_LENGTH,):
+        values = [one.value for one in read if one.value is not None and low <= one.tokens <= high]
+        if len(values) >= (FEWEST if measure == "rarity" else 2):
+            top = quantiles(values, n=20, method="inclusive")[-1]
+            rows.append(Usual(data, unit, measure, (low, high), len(values), round(median(values), 4), round(top, 4)))
+    return tuple(rows)
 
 
-def measure_beside(bundle: Bundle, data: Sequence[tuple[str, str, Sequence[Example]]]) -> Measured:
-    """Measure a bundle on several data, each with its name and unit; labels count for a classifier alone."""
+def measure_beside(
+    bundle: Bundle, data: Sequence[tuple[str, str, Sequence[Example]]], *, learned: Iterable[str] = ()
+) -> Measured:
+    """Measure a bundle on several data, each with its name and unit; labels count for a classifier alone.
+
+    Args:
+        learned: the texts that it learned from, which tell how rare a token is to it.
+    """
+    counts = counted(bundle, learned) if measure_of(bundle) == "rarity" else ()
+    bundle = replace(bundle, measured=replace(bundle.measured, learned=counts if any(counts) else ()))
     slices, usual, everything = [], [], []
     for name, unit, examples in data:
         if bundle.kind == "classifier":
             judged = _judged(bundle, examples)
             slices += _slices(judged, data=name, unit=unit)
             everything += judged
-        found = measure_usual(bundle, [example.text for example in examples], data=name, unit=unit)
-        usual += [] if found is None else [found]
-    return Measured(tuple(slices), tuple(usual), sureness=_sureness(everything))
+        usual += measure_usual(bundle, [example.text for example in examples], data=name, unit=unit)
+    found = Measured(tuple(slices), tuple(usual), sureness=_sureness(everything))
+    return replace(found, learned=bundle.measured.learned)
 
 
 def _read(bundle: Bundle, path: Path) -> list[Example]:
@@ -198,12 +208,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("bundle", type=Path, help="folder of the bundle")
     said = f"name of the data, one of {', '.join(UNITS)}, and a file: of text and label for a classifier, else of lines"
     parser.add_argument("--of", nargs=3, action="append", required=True, metavar=("NAME", "UNIT", "FILE"), help=said)
+    parser.add_argument("--learned", type=Path, action="append", default=[], help="a file that it learned from")
     chosen = parser.parse_args(arguments)
     try:
         if wrong := [unit for _, unit, _ in chosen.of if unit not in UNITS]:
             raise ValueError(f"UNIT={wrong[0]!r} must be one of {', '.join(UNITS)}")
         bundle = load(chosen.bundle, device="cpu")
-        measured = measure_beside(bundle, [(name, unit, _read(bundle, Path(file))) for name, unit, file in chosen.of])
+        learned = (example.text for file in chosen.learned for example in _read(bundle, file))
+        data = [(name, unit, _read(bundle, Path(file))) for name, unit, file in chosen.of]
+        measured = measure_beside(bundle, data, learned=learned)
         measured = replace(measured, trained=bundle.measured.trained)
         write_measured(chosen.bundle, measured)
     except (ValueError, OSError) as error:

@@ -56,7 +56,7 @@ def translate(
     written = [""] * len(sources)
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
-        source_ids = padded([sources[place] for place in batch], bundle.config.pad_id or 0).to(device)
+        source_ids = padded([sources[place] for place in batch], bundle.config.padding).to(device)
         for place, ids in zip(batch, search.best(source_ids), strict=True):
             written[place] = tokenizer.decode(ids)
     return written

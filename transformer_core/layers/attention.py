@@ -14,7 +14,14 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig, Scoring, head_size, require_choice
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.dropout import drop
-from transformer_core.layers.masks import additive_causal_mask, additive_mask, causal_mask, check_mask, combined_mask
+from transformer_core.layers.masks import (
+    HIDDEN,
+    additive_causal_mask,
+    additive_mask,
+    causal_mask,
+    check_mask,
+    combined_mask,
+)
 from transformer_core.layers.positions import alibi_bias, rotate
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
@@ -137,7 +144,7 @@ class MultiHeadAttention(nn.Module):
             share_query_key=config.share_query_key,
             share_key_value=config.share_key_value,
             bias=config.bias,
-            dropout=config.dropout,
+            dropout=config.dropout_elsewhere,
         )
 
     def forward(
@@ -147,6 +154,7 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Tensor | None = None,
         causal: bool = False,
+        hidden_score: float = HIDDEN,
         cache: KeptPair | None = None,
         queries: slice | None = None,
         probe: Probe = SILENT,
@@ -160,6 +168,7 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             causal: hide later positions, besides what mask hides.
+            hidden_score: that the mask adds where it hides; minus infinity where causal.
             cache: keys and values of the positions before x, to which x's are added, or those of memory.
             queries: the positions of x that attend and are returned; all by default. Neither with memory nor a cache.
         """
@@ -172,9 +181,9 @@ class MultiHeadAttention(nn.Module):
         drops = self.training and self.dropout > 0 and not query.is_cuda
         bias = self._bias(x, key, queries, probe)
         if self.additive_scores is not None or drops or probe.wants(*INNER_SITES):
-            heads = self._explicit(query, key, value, mask, bias, causal, probe)
+            heads = self._explicit(query, key, value, mask, bias, causal, hidden_score, probe)
         else:
-            heads = self._fused(query, key, value, mask, bias, causal)
+            heads = self._fused(query, key, value, mask, bias, causal, hidden_score)
         heads = probe.tap("heads", heads)  # (batch, head, query_pos, d_head)
         joined = heads.transpose(1, 2).flatten(2)  # (batch, query_pos, head * d_head)
         return probe.tap("output", joined if self.output_proj is None else self.output_proj(joined))
@@ -222,6 +231,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None,
         bias: Tensor | None,
         causal: bool,
+        hidden_score: float,
         probe: Probe,
     ) -> Tensor:
         if self.additive_scores is not None:
@@ -229,7 +239,9 @@ class MultiHeadAttention(nn.Module):
         else:
             scores = dot_product_scores(query, key, scale=self.scale)
         scores = probe.tap("scores", scores if bias is None else scores + bias)  # (batch, head, query_pos, key_pos)
-        masked_scores = scores if mask is None else scores + additive_mask(mask, scores.dtype)
+        masked_scores = (
+            scores if mask is None else scores + additive_mask(mask, scores.dtype, hidden_score=hidden_score)
+        )
         if causal:
             masked_scores = masked_scores + additive_causal_mask(*scores.shape[2:], scores.dtype, scores.device)
         used = probe.tap("masked_scores", masked_scores)
@@ -238,13 +250,22 @@ class MultiHeadAttention(nn.Module):
         return (drop(weights, self.dropout) if self.training else weights) @ value
 
     def _fused(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        causal: bool,
+        hidden_score: float,
     ) -> Tensor:
         native_causal = causal and mask is None and bias is None and query.shape[2] == key.shape[2]
         if causal and not native_causal and query.shape[2] > 1:  # a last position alone has nothing later to hide
             mask = combined_mask(mask, causal_mask(query.shape[2], key.shape[2], device=query.device))
+        if mask is not None and (bias is not None or hidden_score != HIDDEN):
+            mask = additive_mask(mask, query.dtype, hidden_score=hidden_score)
         if bias is not None:
-            mask = bias if mask is None else bias + additive_mask(mask, bias.dtype)
+            mask = bias if mask is None else bias + mask
         return F.scaled_dot_product_attention(
             query,
             key,

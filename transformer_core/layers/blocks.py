@@ -15,6 +15,7 @@ from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeyValueCache, LayerCache
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
+from transformer_core.layers.masks import HIDDEN
 from transformer_core.layers.normalization import make_norm
 from transformer_core.probe import SILENT, Probe
 
@@ -82,7 +83,7 @@ class AddNorm(nn.Module):
 def feed_forward_from(config: ModelConfig) -> FeedForward:
     """Make the feed-forward layer that a config describes."""
     return FeedForward(
-        config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout, bias=config.bias
+        config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout_elsewhere, bias=config.bias
     )
 
 
@@ -102,12 +103,15 @@ class EncoderBlock(nn.Module):
         *,
         mask: Tensor | None = None,
         causal: bool = False,
+        hidden_score: float = HIDDEN,
         wanted: slice | None = None,
         attended: bool = False,
         cache: LayerCache | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape, or to some of its positions; mask as in MultiHeadAttention.
+        """Map (batch, pos, d_model) to the same shape, or to some of its positions.
+
+        mask, causal and hidden_score are as in MultiHeadAttention.
 
         Args:
             wanted: the positions wanted; they still attend to all. None wants all.
@@ -119,7 +123,13 @@ class EncoderBlock(nn.Module):
 
         def attend(normed: Tensor) -> Tensor:
             return self.self_attention(
-                normed, mask=mask, causal=causal, cache=kept, queries=wanted, probe=attention_probe
+                normed,
+                mask=mask,
+                causal=causal,
+                hidden_score=hidden_score,
+                cache=kept,
+                queries=wanted,
+                probe=attention_probe,
             )
 
         if attended:
@@ -192,7 +202,7 @@ class Stack(nn.Module):
         stream: Stream | None = None,
         cache: KeyValueCache | None = None,
         probe: Probe = SILENT,
-        **options: Tensor | bool | None,
+        **options: Tensor | float | None,
     ) -> Tensor:
         """Map (batch, pos, d_model) to the same shape, or to the wanted positions.
 

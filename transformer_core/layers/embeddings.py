@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.normalization import make_norm
-from transformer_core.layers.positions import make_positions
+from transformer_core.layers.positions import LearnedPositions, make_positions
 from transformer_core.probe import SILENT, Probe
 
 
@@ -27,6 +27,23 @@ class Embedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Look up (batch, pos) ids: (batch, pos, d_model)."""
         return F.embedding(ids, self.weight)
+
+
+def rows_of(ids: Tensor, pad_id: int | None) -> Tensor:
+    """Return which row of the embedding each id picks: PADDED that of pad_id, or the first where there is none."""
+    return ids.masked_fill(ids == PADDED, pad_id or 0)
+
+
+class OneHot(nn.Module):
+    """Ids as vectors of a 1 at the id's place and 0 elsewhere; it learns nothing."""
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Write ids (...) as vectors (..., vocab)."""
+        return F.one_hot(ids, self.vocab_size).float()
 
 
 def check_ids(name: str, ids: Tensor, rows: int, *, least: int = 0) -> None:
@@ -59,12 +76,13 @@ class InputEmbedding(nn.Module):
         )
         self.segment = Embedding(config.n_segments, config.d_model) if config.n_segments else None
         self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if config.embedding_norm else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout_elsewhere)
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else None
         self.max_len = config.max_len
-        self.without_position = config.pad_id if config.positions_skip_padding else None
+        self.padding_position = LearnedPositions(1, config.d_model) if config.positions_skip_padding else None
+        self.pad_id = config.pad_id
         self.n_segments = config.n_segments
-        self.least_id = PADDED if config.pad_id is None else 0
+        self.least_id = min(0, config.padding)
 
     def forward(
         self, token_ids: Tensor, *, segment_ids: Tensor | None = None, start: int = 0, probe: Probe = SILENT
@@ -83,7 +101,7 @@ class InputEmbedding(nn.Module):
         end = start + token_ids.shape[1]
         if end > self.max_len:
             raise ValueError(f"token_ids has {end} positions; max_len={self.max_len} is the most")
-        embedded = probe.tap("token_embedding", self.token(token_ids.clamp(min=0)))
+        embedded = probe.tap("token_embedding", self.token(rows_of(token_ids, self.pad_id)))
         if self.scale is not None:
             embedded = probe.tap("scaled_embedding", embedded * self.scale)
         if self.segment is not None:
@@ -100,8 +118,8 @@ class InputEmbedding(nn.Module):
     def positions_of(self, token_ids: Tensor, *, start: int = 0) -> Tensor:
         """Return the vectors that are added to tokens for their positions.
 
-        With positions_skip_padding a text's positions count its real tokens alone, and padding has 0 (Liu et al. 2019,
-        their code: create_position_ids_from_input_ids).
+        With positions_skip_padding a text's positions count no padding token, typed or padded, and all of these have
+        one position of their own (Liu et al. 2019, their code: create_position_ids_from_input_ids).
 
         Shapes:
             token_ids: (batch, pos)
@@ -109,10 +127,13 @@ class InputEmbedding(nn.Module):
         """
         assert self.position is not None
         vectors = self.position(token_ids.shape[1], token_ids.device, start)
-        real = token_ids != self.without_position
-        if self.without_position is None or bool(real.all()):
+        if self.padding_position is None:
             return vectors
-        counted = F.embedding((real.cumsum(-1) - 1).clamp(min=0), vectors) * real[..., None]  # (batch, pos, d_model)
+        counts = (token_ids != PADDED) & (token_ids != self.pad_id)
+        if bool(counts.all()):
+            return vectors
+        counted = F.embedding((counts.cumsum(-1) - 1).clamp(min=0), vectors)  # (batch, pos, d_model)
+        counted = torch.where(counts[..., None], counted, self.padding_position.weight)
         return counted[0] if len(counted) == 1 else counted
 
     def _segments(self, token_ids: Tensor, segment_ids: Tensor | None, probe: Probe) -> Tensor:

@@ -9,28 +9,70 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from transformer_core.config import PADDED
+from transformer_core.config import ModelConfig
+
+HIDDEN = float("-inf")  # the score of what a query may not attend to
+LARGE_HIDDEN = -1e20  # where padding hides queries, too: a wholly masked row then averages over all
 
 
-def is_real(token_ids: Tensor, pad_id: int | None) -> Tensor:
-    """Return which ids are not padding: pad_id, or PADDED where that is None."""
-    return token_ids != (PADDED if pad_id is None else pad_id)
+def real_tokens(token_ids: Tensor, padding: int) -> Tensor | None:
+    """Return which tokens are not padding, None where all are.
+
+    Shapes:
+        token_ids, returns: (batch, pos)
+
+    Args:
+        padding: what stands for it, as the config's `padding`.
+    """
+    real = token_ids != padding
+    return None if bool(real.all()) else real
 
 
-def padding_mask(token_ids: Tensor, pad_id: int | None, *, first_is_real: bool = False) -> Tensor | None:
-    """Hide padding from every query.
+def padding_mask(token_ids: Tensor, padding: int) -> Tensor | None:
+    """Hide padding from every query; arguments as of real_tokens.
 
     Shapes:
         token_ids: (batch, key_pos)
         returns: (batch, 1, 1, key_pos), or None where there is no padding to hide
-
-    Args:
-        first_is_real: position 0 is never hidden, since it holds the padding token in another meaning.
     """
-    real = is_real(token_ids, pad_id)
-    if first_is_real:
-        real[:, 0] = True
-    return None if bool(real.all()) else real[:, None, None, :]
+    real = real_tokens(token_ids, padding)
+    return None if real is None else real[:, None, None, :]
+
+
+def repeated_by_head(mask: Tensor, n_heads: int) -> Tensor:
+    """Repeat a batch's masks as a whole, once for each head, and read the rows sentence by sentence: a common slip.
+
+    Scores of shape (batch, head) are laid out sentence by sentence, this repetition head by head. Both have
+    batch * head rows, so that nothing fails: row b * n_heads + h gets the mask of sentence (b * n_heads + h) % batch.
+
+    Shapes:
+        mask: (batch, query_pos or 1, key_pos); returns: (batch, head, query_pos or 1, key_pos)
+    """
+    return mask.repeat(n_heads, 1, 1).view(len(mask), n_heads, *mask.shape[1:])
+
+
+def both_real(real: Tensor) -> Tensor:
+    """Hide padding's queries as well as its keys: the mask AND its transpose.
+
+    Shapes:
+        real: (batch, pos); returns: (batch, query_pos, key_pos)
+    """
+    return real[:, :, None] & real[:, None, :]
+
+
+def encoder_mask(token_ids: Tensor, config: ModelConfig) -> tuple[Tensor | None, float]:
+    """Return an encoder's own mask, as config.padding_mask has it, and the score of what it hides.
+
+    Shapes:
+        token_ids: (batch, pos)
+        returns: broadcastable to (batch, head, query_pos, key_pos), or None where there is no padding to hide
+    """
+    hidden = padding_mask(token_ids, config.padding)
+    if hidden is None or config.padding_mask == "keys":
+        return hidden, HIDDEN
+    square = both_real(hidden[:, 0, 0])  # (batch, query_pos, key_pos)
+    mixed = config.padding_mask == "mixed_heads"
+    return repeated_by_head(square, config.n_heads) if mixed else square[:, None], LARGE_HIDDEN
 
 
 def causal_mask(query_pos: int, key_pos: int | None = None, *, device: torch.device | str = "cpu") -> Tensor:
@@ -59,13 +101,16 @@ def combined_mask(*masks: Tensor | None) -> Tensor | None:
     return combined
 
 
-def additive_mask(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def additive_mask(mask: Tensor, dtype: torch.dtype = torch.float32, *, hidden_score: float = HIDDEN) -> Tensor:
     """Write a boolean mask in the form that is added to scores: 0 where it may attend, minus infinity elsewhere.
 
     Shapes:
         mask: any; returns: the same
+
+    Args:
+        hidden_score: in place of minus infinity; beside a number as large as LARGE_HIDDEN no score is left.
     """
-    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, float("-inf"))
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, hidden_score)
 
 
 @lru_cache(maxsize=8)

@@ -27,7 +27,7 @@ class Classifier(nn.Module):
         self.config = config
         self.encoder = Encoder(config)
         self.pooler_proj = Linear(config.d_model, config.d_model) if config.pooler != "none" else None
-        self.dropout = Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout_elsewhere)
         self.class_proj = Linear(config.d_model, config.n_classes)
         initialize(self)
 

@@ -65,7 +65,7 @@ class Decoder(nn.Module):
             raise ValueError(f"memory has a batch of {memory.shape[0]}; token_ids has {token_ids.shape[0]}")
         causal = self.config.causal and mask is None
         if mask is None:
-            mask = padding_mask(seen, self.config.pad_id, first_is_real=self.config.starts_with_pad)
+            mask = padding_mask(seen, self.config.padding)
         return self.stack(x, memory, mask=mask, memory_mask=memory_mask, causal=causal, cache=cache, probe=probe)
 
 
@@ -110,5 +110,5 @@ class MaskedDecoder(nn.Module):
             x = stream.entering(token_ids, self.config)
         causal = self.config.causal and mask is None
         if mask is None:
-            mask = padding_mask(seen, self.config.pad_id)
+            mask = padding_mask(seen, self.config.padding)
         return self.stack(x, mask=mask, causal=causal, cache=cache, wanted=wanted, stream=stream, probe=probe)

@@ -10,7 +10,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import EncoderBlock, Stack, Stream
 from transformer_core.layers.embeddings import InputEmbedding
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.masks import padding_mask
+from transformer_core.layers.masks import HIDDEN, encoder_mask
 from transformer_core.models.output import sentence_vector
 from transformer_core.probe import SILENT, Probe
 
@@ -31,6 +31,7 @@ class Encoder(nn.Module):
         *,
         segment_ids: Tensor | None = None,
         mask: Tensor | None = None,
+        hidden_score: float = HIDDEN,
         wanted: slice | None = None,
         stream: Stream | None = None,
         probe: Probe = SILENT,
@@ -40,10 +41,11 @@ class Encoder(nn.Module):
         Shapes:
             token_ids, segment_ids: (batch, pos)
             mask: boolean, True = may attend, broadcastable to (batch, head, query_pos, key_pos); it takes the place
-                of the padding mask, which is made from pad_id where none is given
+                of the padding mask, which is made from the config's `padding` and `padding_mask` where none is given
             returns: (batch, pos, d_model), or the wanted positions
 
         Args:
+            hidden_score: that the given mask adds where it hides.
             wanted: the positions wanted; None wants all. The rest of the last block is then never computed.
             stream: from where this pass goes on, of the same ids; None starts with the embedding.
 
@@ -56,8 +58,8 @@ class Encoder(nn.Module):
         else:
             x = stream.entering(token_ids, self.config)
         if mask is None:
-            mask = padding_mask(token_ids, self.config.pad_id)
-        return self.stack(x, mask=mask, wanted=wanted, stream=stream, probe=probe)
+            mask, hidden_score = encoder_mask(token_ids, self.config)
+        return self.stack(x, mask=mask, hidden_score=hidden_score, wanted=wanted, stream=stream, probe=probe)
 
 
 class SentenceEncoder(nn.Module):

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.embeddings import Embedding
-from transformer_core.layers.masks import is_real
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
@@ -29,13 +28,13 @@ class WordScores(nn.Module):
         return probe.tap("logits", self.proj(x))
 
 
-def mean_over_real_tokens(x: Tensor, token_ids: Tensor, pad_id: int | None) -> Tensor:
+def mean_over_real_tokens(x: Tensor, token_ids: Tensor, padding: int) -> Tensor:
     """Average over positions that are not padding; a sentence of padding alone gives 0.
 
     Shapes:
         x: (batch, pos, d_model); token_ids: (batch, pos); returns: (batch, d_model)
     """
-    real = is_real(token_ids, pad_id).to(x.dtype)[..., None]  # (batch, pos, 1)
+    real = (token_ids != padding).to(x.dtype)[..., None]  # (batch, pos, 1)
     return (x * real).sum(1) / real.sum(1).clamp(min=1.0)
 
 
@@ -47,7 +46,7 @@ def sentence_vector(config: ModelConfig, x: Tensor, token_ids: Tensor, probe: Pr
     """
     if config.pooling == "cls":
         return probe.tap("cls_embedding", x[:, 0])
-    return probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, config.pad_id))
+    return probe.tap("mean_embedding", mean_over_real_tokens(x, token_ids, config.padding))
 
 
 SENTENCE_SITES = {"cls": "cls_embedding", "mean": "mean_embedding", "last": "summary"}

@@ -22,7 +22,7 @@ class TokenClassifier(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = Encoder(config)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout_elsewhere)
         self.class_proj = Linear(config.d_model, config.n_classes)
         initialize(self)
 

@@ -56,7 +56,7 @@ class Translation(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Return the memory (batch, source_pos, d_model) and the mask that hides its padding."""
         memory = self.encoder(source_ids, mask=mask, probe=probe.at("encoder"))
-        return probe.tap("memory", memory), padding_mask(source_ids, self.config.pad_id)
+        return probe.tap("memory", memory), padding_mask(source_ids, self.config.padding)
 
     def decode(
         self,

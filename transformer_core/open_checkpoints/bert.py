@@ -57,7 +57,7 @@ OF_TOKENS = {"tagger": {"class_proj": "classifier"}, "answerer": {"bound_proj": 
 
 
 def skipped(pad_id: Any) -> int:
-    """RoBERTa counts positions from pad_id + 1 on; the rows before serve padding alone."""
+    """RoBERTa counts positions from pad_id + 1 on; of the rows before, the last is the padding token's."""
     return pad_id + 1 if isinstance(pad_id, int) else 0
 
 
@@ -68,9 +68,13 @@ def _embedding(config: ModelConfig, *, skip: int = 0, shared_segment: bool = Tru
     }
     embedding = per_layer(embedding, 1, "encoder.embedding", "embeddings")
     if config.n_segments:
-        return embedding | {"encoder.embedding.segment.weight": Origin(SEGMENTS)}
-    if shared_segment:
+        embedding["encoder.embedding.segment.weight"] = Origin(SEGMENTS)
+    elif shared_segment:
         embedding["encoder.embedding.position.weight"] = Origin(POSITIONS, skip=skip, added=SEGMENTS)
+    if config.positions_skip_padding:
+        added = None if config.n_segments else SEGMENTS
+        last = Origin(POSITIONS, skip=skip - 1, after=config.max_len, added=added)
+        embedding["encoder.embedding.padding_position.weight"] = last
     return embedding
 
 
@@ -120,6 +124,7 @@ def _common(settings: ConfigJson, kind: str, shapes: Shapes, pooler: str, classe
     values: dict[str, Any] = {
         "vocab_size": settings.need("vocab_size"),
         "pad_id": settings.values.get("pad_token_id", 0),
+        "pad_is_read": True,
         "positions": "learned",
         "embedding_norm": True,
         "norm_order": "post",

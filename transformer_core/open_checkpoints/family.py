@@ -21,7 +21,7 @@ class Origin:
         name: of theirs, without the backbone's prefix.
         transposed: theirs is (in, out), as GPT-2's are, and ours (out, in).
         part, parts: of so many equal parts along our first axis, which one; GPT-2 fuses query, key and value.
-        skip: rows of theirs that we have no use for; RoBERTa's first serve padding alone.
+        skip, after: rows of theirs before and after; RoBERTa's table has the positions behind the padding token's.
         added: name of a tensor whose only row is added to every row: a segment that all tokens share.
         flat: theirs has one axis more, of size 1.
     """
@@ -31,6 +31,7 @@ class Origin:
     part: int = 0
     parts: int = 1
     skip: int = 0
+    after: int = 0
     added: str | None = None
     flat: bool = False
 
@@ -38,14 +39,15 @@ class Origin:
         """Return the shape that theirs must have for ours to be this."""
         if self.flat:
             return (1, *ours)
-        turned = (ours[0] * self.parts + self.skip, *ours[1:])
+        turned = (ours[0] * self.parts + self.skip + self.after, *ours[1:])
         return turned[::-1] if self.transposed else turned
 
     def take(self, theirs: Tensor, added: Tensor | None = None) -> Tensor:
         """Return our tensor from theirs."""
         if self.flat:
             return theirs[0]
-        turned = (theirs.T if self.transposed else theirs)[self.skip :]
+        whole = theirs.T if self.transposed else theirs
+        turned = whole[self.skip : len(whole) - self.after]
         rows = len(turned) // self.parts
         taken = turned[self.part * rows : (self.part + 1) * rows]
         return taken if added is None else taken + added

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +132,6 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     origins = family.origins(config, kind)
     unread = _check_names(tensors, family, origins)
     tokenizer, target = read_tokenizer(folder, family), read_target_tokenizer(folder, family)
-    if kind != "translation" and not config.positions_skip_padding and not _is_for_padding(tokenizer, config.pad_id):
-        config = replace(config, pad_id=None)
     model = _filled(MODELS[kind], config, origins, tensors)
     tokenizer = _fitting(folder, tokenizer, config)
     target = None if target is None else _fitting(folder, target, config)
@@ -156,12 +153,6 @@ def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokeniz
     if config.starts_with_pad:
         tokenizer.bos_id = config.pad_id
     return tokenizer
-
-
-def _is_for_padding(tokenizer: Tokenizer, pad_id: int | None) -> bool:
-    """Tell whether a token is for padding alone: a special one, with no other meaning in a text."""
-    others = (tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id)
-    return pad_id is not None and pad_id not in others and tokenizer.is_special(pad_id)
 
 
 def _plain_name(name: str, family: Family, heads: Mapping[str, str]) -> str:

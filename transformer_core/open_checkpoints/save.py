@@ -29,6 +29,8 @@ ALWAYS: dict[str, Any] = {
     "share_key_value": False,
     "bias": True,
     "scale_embeddings": False,
+    "padding_mask": "keys",
+    "dropout_at": "everywhere",
 }
 NEEDED: dict[str, dict[str, Any]] = {
     "bert": ALWAYS | {"norm_order": "post", "embedding_norm": True, "scale_scores": True},

@@ -45,7 +45,7 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
         whole = None
         if os.path.lexists(folder / TOKENIZER):
             where = f"{folder.name}/{TOKENIZER}"
-            whole = parse(_text(folder / TOKENIZER))
+            whole, _ = parse(_text(folder / TOKENIZER))
         with failing_clearly("the vocabulary makes no tokenizer"):
             pipeline, tokens = _pipeline(folder, family, settings, whole)
         ids = {name: token for name, token in tokens.items() if pipeline.token_to_id(token) is not None}
@@ -59,12 +59,12 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
 
 
 def read_target_tokenizer(folder: Path, family: Family) -> Tokenizer | None:
-    """Read what cuts the target's texts, None where a checkpoint has one tokenizer for both.
+    """Read what cuts the target's texts, None where a checkpoint has one tokenizer for both, as a tokenizer.json is.
 
     Raises:
         BundleError: its pieces are damaged, or the ids for them are missing.
     """
-    if PIECES not in family.vocabulary or not os.path.lexists(folder / TARGET_PIECES):
+    if not os.path.lexists(folder / TARGET_PIECES) or not _is_of_pieces(folder, family, _Settings(folder, family)):
         return None
     try:
         with failing_clearly("the vocabulary makes no tokenizer"):
@@ -73,12 +73,18 @@ def read_target_tokenizer(folder: Path, family: Family) -> Tokenizer | None:
         raise BundleError(f"{folder.name}/{TARGET_PIECES}: {error!s:.400}") from error
 
 
+def _is_of_pieces(folder: Path, family: Family, settings: "_Settings") -> bool:
+    """Tell whether SentencePiece models cut texts: MarianTokenizer passes over a tokenizer.json beside them."""
+    there = PIECES in family.vocabulary and all(os.path.lexists(folder / name) for name in family.vocabulary)
+    return there and (settings.class_name == OWN_CLASS["marian"] or not os.path.lexists(folder / TOKENIZER))
+
+
 def _pipeline(
     folder: Path, family: Family, settings: "_Settings", whole: tokenizers.Tokenizer | None
 ) -> tuple[tokenizers.Tokenizer, dict[str, str]]:
     """Return the pipeline, and its named special tokens by our names of them."""
     made = MADE_BY.get(settings.class_name)
-    if whole is None and PIECES in family.vocabulary and all(os.path.lexists(folder / n) for n in family.vocabulary):
+    if _is_of_pieces(folder, family, settings):
         return _sentence_pieces(folder), {}
     if whole is not None and made is None:
         listed = _listed(whole)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from transformer_core.evaluation.article_differences import CHOICES, ArticleRow, write_article
+from transformer_core.training.examples import rows_needed
 from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import change, settings
@@ -25,6 +26,7 @@ from transformer_core.training.tasks.make import make_task
 FILE = "train25k.csv.gz"
 EXAMPLES, HELD_OUT, TOKENS, EPOCHS = ARTICLE.data.examples, 1_000, 128, 12
 SEEDS = (0, 1, 2)
+SPARE = 40  # reviews that may be there twice
 SIZES = {"examples": EXAMPLES, "held_out": HELD_OUT, "max_len": TOKENS, "epochs": EPOCHS, "points": 40, "threads": 1}
 
 
@@ -39,15 +41,23 @@ def spec_of(choice: str, seed: int, **sizes: Any) -> RunSpec:
     return change(IMDB, **SIZES | sizes, seed=seed, **{name: theirs[name] for name in names})
 
 
-def measure(spec: RunSpec, folder: Path) -> tuple[float, float]:
-    """Train a run to its end; return its accuracy on its own reviews and on those set aside."""
+def measure(spec: RunSpec, folder: Path) -> tuple[float, float, int]:
+    """Train a run to its end; return its accuracy on its own reviews and on those set aside, and how many those are.
+
+    Raises:
+        ValueError: fewer reviews can be set aside than the spec asks for.
+    """
     task = make_task(spec, folder)
+    if task.counts["held_out"] != spec.data.held_out:
+        raise ValueError(
+            f"{task.counts['held_out']:,} different reviews can be set aside; {spec.data.held_out:,} are needed"
+        )
     run = build_run(spec, task, torch.device("cpu"))
     for _ in run.steps():
         pass
     run.model.eval()
     measures = task.measure(run.model, True)
-    return measures["train_accuracy"], measures["held_out_accuracy"]
+    return measures["train_accuracy"], measures["held_out_accuracy"], task.counts["held_out"]
 
 
 def measure_article(data: Path, seeds: Iterable[int], **sizes: Any) -> list[ArticleRow]:
@@ -62,7 +72,7 @@ def measure_article(data: Path, seeds: Iterable[int], **sizes: Any) -> list[Arti
         folder = Path(place)
         for seed in seeds:
             first = spec_of("ours", seed, **sizes)
-            asked = first.data.examples + first.data.held_out
+            asked = rows_needed(first.data.examples, first.data.held_out) + SPARE
             found = read_imdb(data / FILE, limit=asked, seed=seed)[0]
             if len(found) < asked:
                 raise ValueError(f"{FILE} has {len(found):,} balanced reviews; {asked:,} are needed")
@@ -70,8 +80,8 @@ def measure_article(data: Path, seeds: Iterable[int], **sizes: Any) -> list[Arti
             for choice in ("ours", *CHOICES, "all"):
                 spec = spec_of(choice, seed, **sizes)
                 brought = replace(spec.data, file=ROWS_FILE, given=Given(name="imdb", count=len(found)))
-                train, held_out = measure(replace(spec, data=brought), folder)
-                rows.append(ArticleRow(choice, seed, round(train, 4), round(held_out, 4)))
+                train, held_out, count = measure(replace(spec, data=brought), folder)
+                rows.append(ArticleRow(choice, seed, round(train, 4), round(held_out, 4), count))
                 print(f"article: {rows[-1]}", file=sys.stderr, flush=True)
     return rows
 

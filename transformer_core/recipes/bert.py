@@ -39,7 +39,7 @@ from transformer_core.recipes.card import (
     write_card,
 )
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
-from transformer_core.recipes.wording import Say
+from transformer_core.recipes.wording import Say, template
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
@@ -336,7 +336,8 @@ def run_recipe(chosen: argparse.Namespace) -> str:
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     stories = [sentence for story in set_aside.stories for sentence in story]
-    usual = usual_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", stories))
+    held_out = (template("Multi30k"), "caption", captions), (template("TinyStories"), "sentence", stories)
+    usual = usual_on(*held_out, learned=texts)
     measured = write_bundle(bundle, chosen.out, measure, card, [cost for _, cost in trained], usual).measured
     return (
         f"{chosen.out}: hidden words top-1 {measured.words['top1']:.1%}, top-5 {measured.words['top5']:.1%}, "

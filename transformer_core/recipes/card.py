@@ -5,7 +5,7 @@ in English and in Chinese with the same figures.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -88,8 +88,7 @@ def describe_training(trained: Trained, config: TrainConfig, say: Say, *, batch:
 
 def describe_cost(trained: Trained, say: Say) -> str:
     """Return in words what a training took, all stages together."""
-    cores = CORES.fullmatch(trained.device)
-    device = say("{count} cores", count=cores[1]) if cores else trained.device
+    device = CORES.sub(lambda cores: say("{count} cores", count=cores[1]), trained.device)
     if not trained.minutes:
         return say("{cpu:.0f} minutes of processor time on {device}", cpu=trained.cpu_minutes, device=device)
     return say(
@@ -192,12 +191,17 @@ def write_bundle(
     return on_disk
 
 
-def usual_on(*data: tuple[str, str, Sequence[str]]) -> Callable[[Bundle], Measured]:
-    """Return a function that measures how strange texts usually are to a bundle; of data its name, unit and texts."""
+def usual_on(*data: tuple[str, str, Sequence[str]], learned: Iterable[str] = ()) -> Callable[[Bundle], Measured]:
+    """Return a function that measures how strange texts usually are to a bundle.
+
+    Args:
+        data: of each its name, unit and texts.
+        learned: as of measure_beside.
+    """
 
     def measure(bundle: Bundle) -> Measured:
         rows = [(name, unit, [Example(text, 0) for text in texts if text.strip()]) for name, unit, texts in data]
-        return measure_beside(bundle, rows)
+        return measure_beside(bundle, rows, learned=learned)
 
     return measure
 

@@ -25,7 +25,7 @@ from transformer_core.recipes.card import (
     written_on,
 )
 from transformer_core.recipes.command import command_of, settle, train
-from transformer_core.recipes.wording import Say
+from transformer_core.recipes.wording import Say, template
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
 from transformer_core.training.tasks.characters import CharacterWindows
@@ -188,7 +188,7 @@ def train_on_characters(of: CharacterModel, chosen: argparse.Namespace) -> str:
         return character_card(on_disk, of, facts, say)
 
     bundle = Bundle(chosen.out.name, model, text.tokenizer, reads="en")
-    usual = usual_on(("Tiny Shakespeare", "line", text.held_out.splitlines()))
+    usual = usual_on((template("Tiny Shakespeare"), "line", text.held_out.splitlines()))
     measured = write_bundle(bundle, chosen.out, measure, card, [trained], usual).measured.own
     return (
         f"{chosen.out}: {measured['loss_nats']:.4f} nats a character on {measured['tokens']:,} set aside, "

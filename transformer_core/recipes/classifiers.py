@@ -270,7 +270,9 @@ def make_classifier(
         return classifier_card(on_disk, facts, words, beside.lines(own, say) if beside else [], say)
 
     def weak_sides(bundle: Bundle) -> Measured:
-        found = measure_beside(bundle, [(kind.name, kind.unit, measured_on[kind.name]) for kind in kinds if kind.test])
+        data = [(kind.name, kind.unit, measured_on[kind.name]) for kind in kinds if kind.test]
+        learned = (example.text for kind in kinds for example in kind.learned * kind.times)
+        found = measure_beside(bundle, data, learned=learned)
         return replace(found, slices=(*found.slices, *own))
 
     measured = write_bundle(bundle, chosen.out, measure, card, trained, weak_sides).measured

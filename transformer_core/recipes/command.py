@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
-from transformer_core.device import best_device
+from transformer_core.device import best_device, device_name
 from transformer_core.measured import MEASURED, Trained
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
@@ -62,13 +62,6 @@ def take_steps(run: Run, work: Path, clock: Clock) -> None:
                 clock.save()
 
 
-def device_in_words(device: torch.device) -> str:
-    """Return what computes: the card's name, or how many cores."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{torch.get_num_threads()} cores" if device.type == "cpu" else device.type
-
-
 def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | None = None) -> argparse.ArgumentParser:
     """Return a parser of the arguments that all recipes have.
 
@@ -77,14 +70,14 @@ def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | N
         makes: what it trains, such as "the GPT of characters".
         data: what --data must hold.
         out: name of the bundle's folder among the shipped ones.
-        device: where to train by default; None for the fastest one available.
+        device: where to train by default; None for cuda where there is one, else cpu.
     """
     parser = argparse.ArgumentParser(prog=name, description=f"Train {makes} and write its bundle.")
     parser.add_argument("--data", type=Path, required=True, help=f"folder that holds {data}")
     parser.add_argument("--out", type=Path, default=Path("assets/checkpoints") / out, help="folder of the bundle")
     parser.add_argument("--work", type=Path, default=Path(".runs") / out, help="folder of what --resume needs")
-    fastest = device or "the fastest one available"
-    parser.add_argument("--device", default=device, help=f"cpu, cuda or mps; by default {fastest}")
+    usual = device or "cuda where there is one, else cpu"
+    parser.add_argument("--device", default=device, help=f"cpu, cuda or mps; by default {usual}")
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
     parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
@@ -178,4 +171,4 @@ def train(
     take_steps(run, work, clock)
     model = run.model.to("cpu").eval().requires_grad_(False)
     cpu_minutes, minutes = (round(seconds / 60, 2) for seconds in (clock.cpu_seconds, clock.seconds))
-    return model, Trained(stage, run.total_steps, cpu_minutes, minutes, device_in_words(device), config.precision)
+    return model, Trained(stage, run.total_steps, cpu_minutes, minutes, device_name(device), config.precision)

@@ -236,7 +236,8 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         return gpt_card(on_disk, facts, say)
 
     sentences = [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)]
-    usual = usual_on(("Multi30k", "caption", held_out["captions"].splitlines()), ("TinyStories", "sentence", sentences))
+    captions = held_out["captions"].splitlines()
+    usual = usual_on((template("Multi30k"), "caption", captions), (template("TinyStories"), "sentence", sentences))
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     measured = write_bundle(
         bundle, chosen.out, lambda read: measure_gpt(read, held_out), card, [trained], usual

@@ -26,7 +26,7 @@ from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.card import OnDisk, commands, list_of, training_facts, usual_on, write_bundle, write_card
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.everyday import FIRST_LINES
-from transformer_core.recipes.wording import Say
+from transformer_core.recipes.wording import Say, template
 from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.batching import epochs_of, padded
 from transformer_core.training.config import TrainConfig
@@ -356,7 +356,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         part = say("the poems by which settings are chosen") if chosen.choice else f"`{TEST}`"
         return poem_card(on_disk, facts, part, say)
 
-    usual = usual_on(("poems of the Tang", "line", parts.measured_on))
+    usual = usual_on((template("poems of the Tang"), "poem", parts.measured_on))
     measured = write_bundle(
         bundle,
         chosen.out,

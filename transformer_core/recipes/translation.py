@@ -216,7 +216,7 @@ EN_FR = PairSettings(
     training=TRAINING,
     sentences=CAPTIONS,
     limits=OF_CAPTIONS,
-    usual=("Multi30k test_2016_flickr", "caption"),
+    usual=(template("Multi30k test_2016_flickr"), "caption"),
 )
 EN_DE = replace(
     EN_FR,
@@ -254,7 +254,7 @@ EN_ZH = PairSettings(
         template("It lowers the case of what it reads; names that it has not seen become other names."),
         template("It writes simplified characters, none that were rare in what it learned."),
     ),
-    usual=("Tatoeba", "sentence"),
+    usual=(template("Tatoeba"), "sentence"),
 )
 ZH_EN = replace(
     EN_ZH,
@@ -391,7 +391,8 @@ def make_translator(
         return translation_card(on_disk, facts, settings, say, pair=pair)
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads=pair[:2])
-    usual = usual_on((*settings.usual, [source for source, _ in test]))
+    sources = [[source for source, _ in part] for part in (test, pairs)]
+    usual = usual_on((*settings.usual, sources[0]), learned=sources[1])
     measured = write_bundle(bundle, chosen.out, measure, card, [trained], usual).measured.figures
     cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
     return f"{chosen.out}: BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"

@@ -33,25 +33,25 @@ class Batch:
         return len(self.encodings)
 
 
-def make_batch(encodings: Sequence[Encoding], *, pad_id: int | None) -> Batch:
+def make_batch(encodings: Sequence[Encoding], *, padding: int) -> Batch:
     """Pad encodings on the right to the length of the longest.
 
     Args:
         encodings: At least one encoding.
-        pad_id: Id to pad with, usually the model's `pad_id`; PADDED where that is None.
+        padding: Id to pad with, usually the config's `padding`.
 
     Returns:
         The batch. # (batch, pos)
 
     Raises:
-        ValueError: There are no encodings, or pad_id is negative.
+        ValueError: There are no encodings, or padding is no id and not PADDED.
     """
     if not encodings:
         raise ValueError(f"encodings={encodings!r} must hold at least one encoding")
-    if pad_id is not None and pad_id < 0:
-        raise ValueError(f"pad_id={pad_id} must be a token id, or None where the vocabulary has none for padding")
+    if padding < PADDED:
+        raise ValueError(f"padding={padding} must be a token id, or {PADDED}")
     shape = (len(encodings), max(map(len, encodings)))
-    token_ids = torch.full(shape, PADDED if pad_id is None else pad_id)  # (batch, pos)
+    token_ids = torch.full(shape, padding)  # (batch, pos)
     segment_ids = torch.zeros(shape, dtype=torch.long)  # (batch, pos)
     mask = torch.zeros(shape, dtype=torch.bool)  # (batch, pos)
     for row, encoding in enumerate(encodings):

@@ -14,9 +14,11 @@ import tokenizers
 from transformer_core.text.components import TokenizerError, check_components
 from transformer_core.text.learning import ONE_CHARACTER
 from transformer_core.text.lexicon import Spelling
+from transformer_core.text.special import SPECIAL_TOKENS
 
 MAX_BYTES = 32 * 2**20
 MAX_ID = 2**20 - 1  # four times the largest vocabulary in common use; an embedding needs a row for every id below it
+ROLES = "stands_for"  # an entry of ours of an added token
 KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "WordLevel": "word", "Unigram": "unigram"}
 
 
@@ -62,8 +64,10 @@ def read_bounded(path: Path) -> str:
         raise TokenizerError(f"path={str(path)!r} must be UTF-8: byte {error.start} is not") from None
 
 
-def parse(text: str) -> tokenizers.Tokenizer:
+def parse(text: str) -> tuple[tokenizers.Tokenizer, dict[str, str]]:
     """Build a pipeline from the text of a tokenizer.json and test it on a short text.
+
+    An added token may say which special tokens it is, by our names of them, as Tokenizer.to_json writes it.
 
     Truncation, padding and BPE dropout that the file asks for are switched off: they are options of a call, not of
     a tokenizer that many threads share.
@@ -72,7 +76,7 @@ def parse(text: str) -> tokenizers.Tokenizer:
         text: JSON of at most MAX_BYTES in UTF-8.
 
     Returns:
-        The pipeline.
+        The pipeline, and what it calls its special tokens, by our names of them.
 
     Raises:
         TokenizerError: The text is too long, truncated, not JSON, no tokenizer, made of what `check_components`
@@ -91,14 +95,26 @@ def parse(text: str) -> tokenizers.Tokenizer:
     if not isinstance(data, dict) or not isinstance(data.get("model"), dict):
         raise TokenizerError("text is JSON but no tokenizer: must be an object with a 'model' object in it")
     check_components(data)
+    named = _named(data)
     with failing_clearly("text is JSON but no tokenizer that can be loaded"):
-        pipeline = tokenizers.Tokenizer.from_str(text)
+        pipeline = tokenizers.Tokenizer.from_str(json.dumps(data) if named else text)
         pipeline.no_truncation()
         pipeline.no_padding()
         if isinstance(pipeline.model, tokenizers.models.BPE):
             pipeline.model.dropout = None
     _try_out(pipeline)
-    return pipeline
+    return pipeline, named
+
+
+def _named(data: dict[str, Any]) -> dict[str, str]:
+    """Take out what added tokens say of their roles, and return the token of each role."""
+    found: dict[str, str] = {}
+    for token in data.get("added_tokens") or []:
+        roles = token.pop(ROLES, [])
+        if not isinstance(roles, list) or not all(role in SPECIAL_TOKENS for role in roles):
+            raise TokenizerError(f"{ROLES}={roles!r:.60} must list some of {', '.join(SPECIAL_TOKENS)}")
+        found |= dict.fromkeys(roles, token["content"])
+    return found
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Source: Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece); the `tokenizers` package does the work.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -13,7 +14,7 @@ from transformer_core.text.characters import check_text, check_texts
 from transformer_core.text.encoding import Encoding, assemble, room_for_text
 from transformer_core.text.learning import KINDS, learn
 from transformer_core.text.lexicon import build_lexicon
-from transformer_core.text.loading import describe, failing_clearly, parse, read_bounded
+from transformer_core.text.loading import ROLES, describe, failing_clearly, parse, read_bounded
 from transformer_core.text.special import BOS, CLS, EOS, MASK, NAMES_ELSEWHERE, PAD, SEP, UNK
 
 __all__ = ["KINDS", "Tokenizer"]
@@ -76,7 +77,8 @@ class Tokenizer:
     @classmethod
     def from_json(cls, text: str, named: Mapping[str, str] | None = None) -> "Tokenizer":
         """Rebuild a tokenizer from the text of a tokenizer.json; `parse` says what is refused."""
-        return cls(parse(text), named)
+        pipeline, found = parse(text)
+        return cls(pipeline, found if named is None else named)
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
@@ -84,8 +86,22 @@ class Tokenizer:
         return cls.from_json(read_bounded(Path(path)))
 
     def to_json(self) -> str:
-        """Return the tokenizer as the text of a tokenizer.json."""
-        return self._pipeline.to_str()
+        """Return the tokenizer as the text of a tokenizer.json.
+
+        A special token whose role its name does not tell says it in an entry of its own, which other readers pass over.
+        """
+        text = self._pipeline.to_str()
+        roles: dict[str, list[str]] = {}
+        for name, token in self._named.items():
+            if self.id_of(token) != self._usual_id(name):
+                roles.setdefault(token, []).append(name)
+        if not roles:
+            return text
+        data = json.loads(text)
+        for added in data["added_tokens"]:
+            if added["content"] in roles:
+                added[ROLES] = roles[added["content"]]
+        return json.dumps(data, ensure_ascii=False)
 
     def save(self, path: str | Path) -> None:
         """Write the tokenizer to a tokenizer.json."""
@@ -200,7 +216,11 @@ class Tokenizer:
         return self._lexicon.labels
 
     def _id_of_special(self, name: str) -> int | None:
-        ids = (self.id_of(alias) for alias in (self._named.get(name, name), name, *NAMES_ELSEWHERE[name]))
+        named = self.id_of(self._named.get(name, name))
+        return self._usual_id(name) if named is None else named
+
+    def _usual_id(self, name: str) -> int | None:
+        ids = map(self.id_of, (name, *NAMES_ELSEWHERE[name]))
         return next((id_ for id_ in ids if id_ is not None), None)
 
     def _check_id(self, id_: int, name: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LARGEST_PART = 4
+LARGEST_PART = 4  # a quarter
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,20 @@ def take(examples: Sequence[Example], quotas: Mapping[int, int], *, seed: int) -
     return rest, taken
 
 
+def most_held_out(there: int) -> int:
+    """Return how many of so many different examples are held out at most."""
+    return there // LARGEST_PART
+
+
+def rows_needed(examples: int, held_out: int) -> int:
+    """Return how many different texts `split` needs, so that as many are held out and left to learn as are asked for.
+
+    >>> rows_needed(1_200, 200), rows_needed(1_200, 1_000)
+    (1400, 4000)
+    """
+    return max(examples + held_out, LARGEST_PART * held_out)
+
+
 def split(examples: Iterable[Example], held_out: int, seed: int) -> tuple[list[Example], list[Example]]:
     """Split examples into those to train on and those held out, each class in proportion, both in random order.
 
@@ -54,7 +68,7 @@ def split(examples: Iterable[Example], held_out: int, seed: int) -> tuple[list[E
     for label, count in sorted(counts.items()):
         if count < 2:
             raise ValueError(f"label {label} has {count} text of its own; to hold one out, at least 2 are needed")
-    return take(unique, _shares(counts, min(held_out, len(unique) // LARGEST_PART)), seed=seed)
+    return take(unique, _shares(counts, min(held_out, most_held_out(len(unique)))), seed=seed)
 
 
 def _shares(counts: Mapping[int, int], total: int) -> dict[int, int]:

@@ -180,6 +180,7 @@ class NetworkSpec:
             "none": it has the encoder's last state alone.
         summary: of a recurrent classifier: the sentence's vector is the state after its last word, or the mean of all.
         bidirectional: it also reads from the end to the beginning.
+        one_hot: of a recurrent network of characters, as of RecurrentLmConfig: d_model is then its state's width alone.
         initial: "usual", as initialize or initialize_recurrent has it; "normal": every matrix from N(0, 0.01^2), or
             "unit": embeddings from N(0, 1), as torch.nn.Embedding begins, the rest as usual.
     """
@@ -188,13 +189,15 @@ class NetworkSpec:
     alignment: AlignmentChoice = "additive"
     summary: SummaryChoice = "last"
     bidirectional: bool = False
+    one_hot: bool = False
     initial: InitialWeights = "usual"
 
     def __post_init__(self) -> None:
         for name, choices in CHOICES_OF_NETWORK.items():
             require_choice(name, getattr(self, name), get_args(choices))
-        if not isinstance(self.bidirectional, bool):
-            raise ValueError(f"bidirectional={self.bidirectional!r} must be True or False")
+        for name in ("bidirectional", "one_hot"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
 
 
 @dataclass(frozen=True, kw_only=True)

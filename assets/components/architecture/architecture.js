@@ -5,7 +5,13 @@ export default function (component) {
   if (!host) {
     host = document.createElement("div");
     host.className = "architecture";
-    parentElement.appendChild(host);
+    const frame = document.createElement("div");
+    frame.className = "sideways";
+    frame.append(host);
+    parentElement.appendChild(frame);
+    const look = () => frame.toggleAttribute("data-more", host.scrollLeft + host.clientWidth < host.scrollWidth - 8);
+    host.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(host);
     if (parentElement.host) parentElement.host.dataset.stands = ""; // as of kit.js
   }
   const drawing = new DOMParser().parseFromString(data.svg, "image/svg+xml").documentElement;

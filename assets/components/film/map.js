@@ -145,9 +145,12 @@ function paintFollowed(pen, [x, y], label, ruler, width) {
   const { theme } = pen;
   const text = ruler.fit(visible(label), 190, 14, 600);
   const wide = ruler.width(text, 14, 600);
-  const left = x + 16 + wide + 10 > width ? x - 16 - wide - 8 : x + 16;
-  pen.rect(left - 6, y - 11, wide + 12, 22, { fill: theme.paper, stroke: theme.line, radius: 6, alpha: 0.92 });
-  pen.text(text, left, y + 5, { size: 14, weight: 600, fill: theme.ink });
+  const [right, leftwards] = [x + 16, x - 24 - wide];
+  const beside = right + wide + 10 <= width ? right : leftwards >= 8 ? leftwards : null;
+  const left = beside ?? Math.max(8, Math.min(x - wide / 2, width - wide - 8)); // on a narrow map it stands below
+  const middle = beside === null ? y + 27 : y;
+  pen.rect(left - 6, middle - 11, wide + 12, 22, { fill: theme.paper, stroke: theme.line, radius: 6, alpha: 0.92 });
+  pen.text(text, left, middle + 5, { size: 14, weight: 600, fill: theme.ink });
   pen.mark("star", x, y, 12, { fill: STAR, stroke: theme.dark ? "#14121b" : "#1f1b2e", width: 1.6 });
 }
 

@@ -4,7 +4,7 @@ import { decimal, el, fill, visible } from "../kit.js";
 import { CurvesView, partColours } from "./curves.js";
 import { Heat, attentionFigure } from "./heads.js";
 import { MapView } from "./map.js";
-import { Followed, Samples, bars, stateLine, trustFigures } from "./readout.js";
+import { Followed, Samples, apartLine, bars, stateLine, trustFigures } from "./readout.js";
 
 const PARTS = ["train", "held_out"];
 const BARS = 220;
@@ -33,13 +33,14 @@ export class Panel {
     this.asks = Object.fromEntries(["open", "branch"].map((kind) => [kind, button(kind, () => act.ask(this, kind))]));
     this.legend = el("div", "vf-legend");
     this.trust = el("div", "vf-trust");
+    this.apart = el("p", "vf-apart");
     this.bars = el("ul", "vf-bars");
     this.followedTitle = el("h4", "vf-text-followed-title");
     this.note = el("p", "vf-quiet vf-note");
     const asks = el("span", "vf-asks", ...Object.values(this.asks));
     const head = el("header", "vf-head", this.name, this.state, this.learned, el("span", "vf-space"), asks);
     this.wide = el("div", "vf-wide", (this.largeInMap = el("div", "vf-large-place")), (this.samplesPlace = el("div", "vf-samples-place")));
-    this.left = el("div", "vf-left", this.map.root, this.wide, this.trust, this.card.root);
+    this.left = el("div", "vf-left", this.map.root, this.wide, this.apart, this.trust, this.card.root);
     this.key = el("div", "vf-key");
     this.right = el("div", "vf-right", this.key, this.curves.root);
     this.toolsPlace = el("span", "vf-tools-place");
@@ -95,6 +96,7 @@ export class Panel {
     this.trust.dataset.wide = left >= 440;
     this.map.root.hidden = !pointed;
     this.trust.hidden = !pointed;
+    this.showApart();
     this.wide.hidden = pointed;
     const mapHeight = Math.min(height, left);
     if (pointed) this.map.lay(left, mapHeight, theme, ruler);
@@ -106,6 +108,14 @@ export class Panel {
     const tall = stacked ? Math.min(480, Math.max(380, right * 0.85)) : (pointed ? mapHeight + 40 : height);
     this.curves.lay(reel, others, { width: right, height: tall, theme, ruler, words });
     this.curves.canvas.setAttribute("aria-label", words.curves_label);
+  }
+
+  showApart() {
+    const key = JSON.stringify([this.reel.run.apart, this.reel.frames.length, this.words.apart]);
+    if (key === this.apartKey) return;
+    this.apartKey = key;
+    this.apart.replaceChildren(...apartLine(this.reel, (index) => this.act.go(this, index), this.words));
+    this.apart.hidden = !this.pointed || !this.reel.run.apart;
   }
 
   showLegend({ colours, train, held_out: held, focus }) {

@@ -8,11 +8,17 @@ import { lasting, release } from "../kit.js";
 const ASK = "vitrine:ask";
 const PICTURE = "vitrine:picture";
 const LEAD = 1000; // ms for which rows that came the short way are newer than what the page's run brings; see newest.js
+const REST = 250; // ms without a key after which the page runs with a box of several lines, as with one of a line (PAUSE of pages/ui/header.py)
 const PAGE = "page"; // the name of what follows the part of a page; a box below it is followed by another instance
 const SPACES = { svg: "http://www.w3.org/2000/svg", math: "http://www.w3.org/1998/Math/MathML" };
 const ATTRIBUTES = { className: "class", ariaHidden: "aria-hidden" }; // as hast, the tree of rehype, calls them
 let katex = null; // Streamlit's own rehype-katex, once it has come
 const placeOf = (name, page) => `.st-key-${`${name}@${page}`.replace(/[^\w-]/g, "-")}`;
+
+// Streamlit reads a box of several lines when it is left, or at this key.
+function commit(box) {
+  box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", ctrlKey: true, bubbles: true, cancelable: true }));
+}
 
 class Follower {
   constructor() {
@@ -24,16 +30,20 @@ class Follower {
     this.versions = 0;
     const on = (target, type, act) => target.addEventListener(type, act, { capture: true, signal: this.ending.signal });
     on(document, "input", (event) => this.onInput(event));
+    on(document, "compositionend", (event) => this.onInput(event));
     on(document, "click", (event) => this.onClick(event));
     on(window, ASK, ({ detail }) => detail.of === this.data.name && this.ask(detail.choices));
     this.thumbs = new MutationObserver((changes) => changes.forEach((change) => this.onSlide(change)));
     this.thumbs.observe(document.body, { subtree: true, attributeFilter: ["value"] });
+    this.rewritten = new MutationObserver((changes) => changes.some(({ addedNodes }) => [...addedNodes].some(bearsNames)) && this.tell());
   }
 
   remove() {
     this.ending.abort();
     this.thumbs.disconnect();
+    this.rewritten.disconnect();
     clearTimeout(this.returning);
+    clearTimeout(this.resting);
     this.giveBack();
     if (this.data.name === PAGE) window.vitrineLive = false;
   }
@@ -57,10 +67,13 @@ class Follower {
     if (value !== this.changed[name]) this.ask({ [name]: value });
   }
 
-  onInput({ target }) {
+  onInput({ target, isComposing }) {
     if (target.type === "range") this.onSlide({ target }); // by a key, which is heard of before React has moved it
     const name = this.data.boxes.find((box) => target.closest?.(placeOf(box, this.data.page)));
-    if (name) this.ask({ [name]: target.value });
+    if (!name) return;
+    this.ask({ [name]: target.value });
+    clearTimeout(this.resting);
+    if (target.type === "textarea" && !isComposing) this.resting = setTimeout(() => commit(target), REST);
   }
 
   onClick({ target }) {
@@ -115,22 +128,32 @@ class Follower {
       window.dispatchEvent(new CustomEvent(PICTURE, { detail: { key, bytes } }));
       at += size;
     }
-    for (const [name, verdict] of Object.entries(header.verdicts)) rewrite(name, verdict);
-    for (const [name, { label, value }] of Object.entries(header.numbers)) {
-      const place = document.querySelector(`[data-number="${CSS.escape(name)}"]`);
-      if (!place) continue;
-      place.querySelector("[data-label]").textContent = label;
-      place.querySelector("[data-value]").textContent = value;
-    }
-    for (const [name, nodes] of Object.entries(header.lines)) {
-      const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
-      place?.replaceChildren(...nodes.map(built));
-    }
+    this.newest = header;
+    this.tell();
     for (const [name, latex] of Object.entries(header.formulas)) this.write(name, latex);
     this.draw(header.drawings, header.sums);
     this.shown = link;
     this.settle();
     return header.more;
+  }
+
+  // Writes the newest verdicts, numbers and lines where the page wrote its own, and again where its run brings others
+  // before LEAD is over, such as those of an older text; see newest.js.
+  tell() {
+    const { verdicts, numbers, lines } = this.newest;
+    for (const [name, verdict] of Object.entries(verdicts)) rewrite(name, verdict);
+    for (const [name, { label, value }] of Object.entries(numbers)) {
+      const place = document.querySelector(`[data-number="${CSS.escape(name)}"]`);
+      if (!place) continue;
+      place.querySelector("[data-label]").textContent = label;
+      place.querySelector("[data-value]").textContent = value;
+    }
+    for (const [name, nodes] of Object.entries(lines)) {
+      const place = document.querySelector(`[data-lines="${CSS.escape(name)}"]`);
+      place?.replaceChildren(...nodes.map(built));
+    }
+    this.rewritten.observe(document.body, { subtree: true, childList: true });
+    this.rewritten.takeRecords(); // its own
   }
 
   // Puts a formula in front of the one that the page wrote: a copy of it with what KaTeX makes of this one inside.
@@ -166,6 +189,7 @@ class Follower {
     clearTimeout(this.returning);
     if (!this.shown) return;
     this.returning = setTimeout(() => {
+      this.rewritten.disconnect();
       keepGradients();
       if (this.link() === this.shown) this.giveBack();
       else if (!Object.keys(this.changed).length) this.ask({}); // else the page's run follows
@@ -178,6 +202,12 @@ class Follower {
     for (const place of this.written) place.replaceChildren();
     this.written.clear();
   }
+}
+
+// Whether what the page brings has the place of a verdict, a number or a line.
+function bearsNames(node) {
+  const places = "[data-verdict], [data-number], [data-lines]";
+  return node.matches?.(places) || Boolean(node.querySelector?.(places));
 }
 
 // Hands rows to a chart: its signal `live` is bound to what lies on the page's body when it hears this event.
@@ -227,7 +257,7 @@ function grown({ tagName, properties, children, value }, space = document.body.n
 }
 
 // Writes a verdict's numbers where the page wrote the last ones (pages/ui/verdict.py).
-function rewrite(name, { names, shares, winner, note }) {
+function rewrite(name, { names, shares, winner, note, loud }) {
   const place = document.querySelector(`[data-verdict="${CSS.escape(name)}"]`);
   if (!place) return;
   const [labels, parts, line] = ["name", "part", "note"].map((what) => [...place.querySelectorAll(`[data-${what}]`)]);
@@ -238,7 +268,9 @@ function rewrite(name, { names, shares, winner, note }) {
     labels[i].parentElement.style.webkitTextStroke = i === winner ? "0.5px" : "0";
     parts[i].style.width = `${(100 * (end += shares[i])).toFixed(3)}%`;
   });
-  if (note !== null) line[0].textContent = note || "\u00a0"; // its place is kept
+  if (note === null) return;
+  line[0].textContent = note || "\u00a0"; // its place is kept
+  Object.assign(line[0].style, loud ? { opacity: "1", fontWeight: "600" } : { opacity: "0.75", fontWeight: "400" });
 }
 
 export default function live({ data, parentElement }) {

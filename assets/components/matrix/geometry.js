@@ -46,6 +46,17 @@ export class Ruler {
     return low > 0 ? `${letters.slice(0, low).join("")}…` : "…";
   }
 
+  // A text on as many lines as it takes, broken at blanks, or anywhere in scripts without them.
+  lines(text, room, size = 12, weight = 400) {
+    const found = [];
+    for (const word of text.match(/[\u2e80-\uffef]|[^\s\u2e80-\uffef]+\s*|\s+/gu) ?? []) {
+      const longer = (found.at(-1) ?? "") + word;
+      if (found.length && this.width(longer.trimEnd(), size, weight) <= room) found[found.length - 1] = longer;
+      else found.push(word);
+    }
+    return found.map((line) => this.fit(line.trim(), room, size, weight));
+  }
+
   widest(texts, size = 12, weight = 400) {
     return texts.reduce((widest, text) => Math.max(widest, this.width(text, size, weight)), 0);
   }
@@ -188,36 +199,40 @@ function acrossLabels(axis, cw, room, ruler) {
   return { angle, every, height: shown * Math.sin(radians) + 12, reach, room: shown, size };
 }
 
-export function layoutSingle(figure, width, tall, ratio, ruler, views) {
+const FINGER = 24; // pixels of a cell that is painted or switched by a finger
+
+// Cells that a finger shall hit are no smaller than it, and the drawing is then wider than its room.
+export function layoutSingle(figure, width, tall, ratio, ruler, views, touched) {
   const asked = Math.min(figure.columns, figure.panels.length);
+  const least = touched && (figure.paint || figure.switches) ? FINGER : 1;
   for (let columns = asked; columns > 1; columns -= 1) {
-    const scene = layoutLines(figure, columns, width, tall, ratio, ruler, views);
-    if (scene.fits && scene.boxes.every((box) => box.h / box.panel.height >= 6 || box.h >= 170)) return scene;
+    const scene = layoutLines(figure, columns, width, tall, ratio, ruler, views, least);
+    if (scene.fits && scene.boxes.every((box) => box.h / box.panel.height >= Math.max(6, least) || (least === 1 && box.h >= 170))) return scene;
   }
-  return layoutLines(figure, 1, width, tall, ratio, ruler, views);
+  return layoutLines(figure, 1, width, tall, ratio, ruler, views, least);
 }
 
-function layoutLines(figure, columns, width, tall, ratio, ruler, views) {
+function layoutLines(figure, columns, width, tall, ratio, ruler, views, least) {
   const lines = [];
   for (let first = 0; first < figure.panels.length; first += columns) lines.push(figure.panels.slice(first, first + columns));
   const room = lines.length > 1 ? Math.max(150, (1.15 * tall) / lines.length) : tall;
-  const plans = lines.map((line) => planLine(line, width, room, ruler, Infinity));
+  const plans = lines.map((line) => planLine(line, width, room, ruler, Infinity, least));
   const common = Math.min(...plans.map((plan) => plan.ch)); // one cell size in all lines
   const scene = { mode: "single", ratio, boxes: [], labels: [], legends: [], fits: true };
   let y = 4;
   lines.forEach((line, index) => {
-    const plan = planLine(line, width, room, ruler, common);
+    const plan = planLine(line, width, room, ruler, common, least);
     y = placeLine(figure, scene, line, plan, y + (index ? 22 : 0), width, ruler, views);
   });
   const right = Math.max(...scene.boxes.map((box) => box.right));
-  return { ...scene, width: Math.min(width, Math.ceil(right)), height: Math.ceil(y) };
+  return { ...scene, width: least > 1 ? Math.ceil(right) : Math.min(width, Math.ceil(right)), height: Math.ceil(y) };
 }
 
-const LINE_GAP = 26;
+const LINE_GAP = 26, TITLE_LINE = 17;
 const largestCell = (width) => clamp(width / 26, 46, 72); // wide screens are often viewed from a distance
 
 // The cell size of a line of panels, and the space for its labels.
-function planLine(line, width, tall, ruler, cap) {
+function planLine(line, width, tall, ruler, cap, least) {
   const labelRoom = clamp(width * 0.2, 48, 150);
   const shared = line.map((panel, i) => i > 0 && line[i - 1].rows === panel.rows); // uses the left neighbour's labels
   const gutters = line.map((panel, i) => (shared[i] ? 2 : Math.min(labelRoom, ruler.widest(panel.rows.labels.map(visible), 12)) + 30));
@@ -230,24 +245,28 @@ function planLine(line, width, tall, ruler, cap) {
   let ch = 0;
   let across = [];
   for (let pass = 0; pass < 2; pass += 1) {
-    ch = Math.max(1, Math.min(fitting(reaches), tall / most, largestCell(width), cap));
+    ch = Math.max(least, Math.min(fitting(reaches), tall / most, largestCell(width), cap));
     across = line.map((panel, i) => acrossLabels(panel.cols, (ch * units[i]) / panel.width, 96, ruler));
     reaches = across.map((label) => Math.max(8, label.reach));
   }
-  return { ch: Math.max(1, Math.min(fitting(reaches), ch)), units, gutters, shared, reaches, across };
+  return { ch: Math.max(least, Math.min(fitting(reaches), ch)), units, gutters, shared, reaches, across };
 }
 
 // Adds a line's boxes, labels and legends to the scene; returns its lower end.
 function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, across }, y, width, ruler, views) {
   const { ratio } = scene;
-  const titled = line.some((panel) => panel.title);
+  const widths = line.map((panel, i) => sideOf(panel.width, ch * units[i], ratio));
+  across = line.map((panel, i) => acrossLabels(panel.cols, widths[i] / panel.width, 96, ruler)); // by whole pixels
+  reaches = across.map((label, i) => Math.max(reaches[i], label.reach));
+  const titles = line.map((panel, i) => ruler.lines(panel.title, widths[i] + reaches[i], 13, 600));
+  const titleHeight = Math.max(...titles.map((parts) => parts.length)) * TITLE_LINE;
   const labelHeight = Math.max(...across.map((label) => label.height));
-  const top = Math.round((y + (titled ? 24 : 0) + 18 + labelHeight) * ratio) / ratio;
+  const top = Math.round((y + (titleHeight ? titleHeight + 7 : 0) + 18 + labelHeight) * ratio) / ratio;
   let x = 0;
   let bottom = top;
   line.forEach((panel, i) => {
     const left = Math.round((x + gutters[i]) * ratio) / ratio;
-    const w = sideOf(panel.width, ch * units[i], ratio);
+    const w = widths[i];
     const h = sideOf(panel.height, ch * panel.height, ratio);
     const view = { x: views.get(panel.cols.key) ?? [0, panel.width], y: views.get(panel.rows.key) ?? [0, panel.height] };
     const box = { panel, x: left, y: top, w, h, view, gutter: shared[i] ? 0 : gutters[i] - 30 };
@@ -261,10 +280,11 @@ function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, a
     box.down = shared[i] ? null : { every: everyOther(pitch, labelSize(pitch)), room: box.gutter, size: labelSize(pitch) };
     box.right = left + Math.max(w + reaches[i], 120) + 6;
     scene.boxes.push(box);
-    if (panel.title) {
-      const text = ruler.fit(panel.title, w + reaches[i] + 8, 13, 600);
-      scene.labels.push({ text, x: left + 13, y: y + 13, size: 13, weight: 600, tone: "ink", dot: { x: left + 4, y: y + 8.5, role: panel.role } });
-    }
+    titles[i].forEach((text, row) => {
+      const at = y + titleHeight - TITLE_LINE * (titles[i].length - row);
+      const dot = row ? undefined : { x: left + 4, y: at + 8.5, role: panel.role };
+      scene.labels.push({ text, x: left + 13, y: at + 13, size: 13, weight: 600, tone: "ink", dot });
+    });
     const acrossName = ruler.fit(`${panel.cols.name} →`, w + reaches[i] + 10, 11.5);
     scene.labels.push({ text: acrossName, x: left, y: top - across[i].height - 6, size: 11.5, tone: "muted" });
     const downName = ruler.fit(`← ${panel.rows.name}`, Math.max(h, 60), 11.5);

@@ -191,6 +191,11 @@ class Matrix {
     this.tools.table.setAttribute("aria-expanded", String(seen));
   }
 
+  // How much of the window's height the cells of a single matrix may take; the projector's frame has little else in it.
+  partOfWindow() {
+    return Number(getComputedStyle(this.root).getPropertyValue("--part-of-window")) || 0.62;
+  }
+
   lay(width) {
     const { figure, ruler } = this;
     const ratio = window.devicePixelRatio || 1;
@@ -200,7 +205,7 @@ class Matrix {
     const side = clamp(width * 0.36, 290, figure.panels.length > 1 ? 340 : 430);
     const room = Math.floor(beside ? width - side - 28 : width);
     this.scene = single
-      ? layoutSingle(figure, room, clamp(high * 0.62, 260, 760), ratio, ruler, this.views)
+      ? layoutSingle(figure, room, clamp(high * this.partOfWindow(), 260, 760), ratio, ruler, this.views, matchMedia("(pointer: coarse)").matches)
       : layoutGrid(figure, room, clamp(high * 0.74, 420, 1100), ratio, ruler);
     this.scene.ruler = ruler;
     this.root.dataset.beside = beside;

@@ -56,9 +56,12 @@ function valueLine(figure, panel, { row, col }) {
   return el("span", text === null ? "vm-value vm-masked" : "vm-value", text ?? figure.strings.masked);
 }
 
+// What can be done with a cell, in words for a pointer or for a finger.
+export const hintOf = (strings, name) => strings[matchMedia("(pointer: coarse)").matches ? `${name}_touch` : name];
+
 // The line above a grid: the cell, and the panel in which it is strongest.
 export function gridReadout(figure, cell) {
-  if (!cell) return [el("span", "vm-hint", figure.strings.hint_grid)];
+  if (!cell) return [el("span", "vm-hint", hintOf(figure.strings, "hint_grid"))];
   const panel = figure.panels[cell.panel];
   const place = placeOf(panel, cell);
   let best = null;
@@ -85,8 +88,8 @@ export const tipLines = (figure, cell) => {
 // The text beside a single matrix.
 export function singleReadout(figure, cell, pinned, rows) {
   const { strings } = figure;
-  const hint = figure.paint ? strings.hint_paint : figure.explain ? strings.hint_explain : strings.hint_single;
-  if (!cell) return [el("p", "vm-hint", hint)];
+  const hint = figure.paint ? "hint_paint" : figure.explain ? "hint_explain" : "hint_single";
+  if (!cell) return [el("p", "vm-hint", hintOf(strings, hint))];
   const panel = figure.panels[cell.panel];
   const named = (axis, index) => el("div", "vm-place", el("span", "vm-axis", axis.name), token(axis, index));
   const parts = [
@@ -97,7 +100,7 @@ export function singleReadout(figure, cell, pinned, rows) {
   const explained = figure.explain?.panels.includes(panel.id);
   const blocks = [el("section", "vm-cell", ...parts)];
   if (explained) blocks.push(explainBlock(figure, cell, rows));
-  if (panel.id === figure.paint?.panel) blocks.push(el("p", "vm-hint", strings.hint_paint));
+  if (panel.id === figure.paint?.panel) blocks.push(el("p", "vm-hint", hintOf(strings, "hint_paint")));
   if (explained || !(panel.states || panel.scale.kind === "signed")) blocks.push(listsBlock(figure, panel, cell, explained));
   return blocks;
 }

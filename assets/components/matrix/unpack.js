@@ -34,7 +34,7 @@ export function unpack(bytes) {
   for (const panel of figure.panels) {
     panel.heading ||= figure.panels[panel.index - (panel.index % figure.columns)].heading;
     panel.fullName = [panel.heading, panel.title].filter(Boolean).join(" · ");
-    if (isMask(panel)) panel.states = panel.scale.kind === "added" ? ["−∞", "0"] : [figure.strings.mask_hidden, figure.strings.mask_open];
+    if (isMask(panel)) panel.states = ADDED[panel.scale.kind] ?? [figure.strings.mask_hidden, figure.strings.mask_open];
   }
   if (figure.explain) {
     const { arrays } = figure.explain;
@@ -45,8 +45,9 @@ export function unpack(bytes) {
   return figure;
 }
 
-// Whether a panel is a mask: boolean, 1 may attend and 0 is hidden; or additive, 0 and minus infinity.
-export const isMask = (panel) => panel.scale.kind === "mask" || panel.scale.kind === "added";
+const ADDED = { added: ["−∞", "0"], large: ["−10²⁰", "0"] }; // what a mask adds to scores
+
+export const isMask = (panel) => panel.scale.kind === "mask" || panel.scale.kind in ADDED;
 const isOpen = (panel, raw) => (panel.scale.kind === "mask" ? raw > 0 : panel.coded ? raw !== MASKED : Number.isFinite(raw));
 
 // The value of a cell, NaN where it is masked.

@@ -5,6 +5,8 @@ import { el, fill, lasting } from "../kit.js";
 
 const LEFT_OUT = "without"; // as in pages/ui/url.py
 const SECONDS_SAID = 8;
+const SECONDS_TO_RUN = 2; // until then, the link has what a text area gave the page when the pointer left it
+const MS_BETWEEN_LOOKS = 50;
 
 const labelOf = (name) => document.querySelector(`[class*="st-key-${CSS.escape(name)}-"] label`)?.innerText ?? name;
 
@@ -26,6 +28,9 @@ class Share {
     this.note.setAttribute("role", "status");
     this.root = el("div", "share", this.button, this.note);
     this.button.addEventListener("click", () => this.copy());
+    document.addEventListener("focusin", ({ target }) => {
+      if (target.matches?.("textarea")) this.begun = { area: target, text: target.value };
+    });
     this.root.addEventListener("keydown", ({ key }) => key === "Escape" && this.hush());
     parent.append(this.root);
   }
@@ -36,7 +41,19 @@ class Share {
     this.button.title = words.title;
   }
 
+  // Waits until the page has run with what was typed in a text area, which tells it only when it is left.
+  async linked() {
+    const { area, text } = this.begun ?? {};
+    this.begun = null;
+    if (!area || area.value === text) return;
+    const before = location.href;
+    for (let waited = 0; location.href === before && waited < 1000 * SECONDS_TO_RUN; waited += MS_BETWEEN_LOOKS) {
+      await new Promise((resolve) => setTimeout(resolve, MS_BETWEEN_LOOKS));
+    }
+  }
+
   async copy() {
+    await this.linked();
     const link = location.href;
     const lines = missing(this.words).map((line) => el("p", "", line));
     try {

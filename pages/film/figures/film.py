@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -61,6 +61,7 @@ class Film:
         points: the StoredPoints, if any.
         steps_per_epoch: of training.
         frames_planned: how many frames there will be.
+        apart: from where on held-out points are apart, as analysis.coming_apart.Apart; None where nothing is known.
 
     Raises:
         ValueError: If points, layouts and predictions are not as many as each other.
@@ -80,6 +81,7 @@ class Film:
     points: Any = None
     steps_per_epoch: int = 0
     frames_planned: int = 0
+    apart: Any = None
 
     def __post_init__(self) -> None:
         if len(self.labels) > MOST_CLASSES:
@@ -154,6 +156,7 @@ def _packed_run(film: Film) -> dict[str, Any]:
         "queue_place": status.queue_place,
         "frames_planned": film.frames_planned,
         "alive": status.alive,
+        "apart": None if film.apart is None else asdict(film.apart),
     }
 
 

@@ -52,7 +52,6 @@ def position_figure(
         numbered(words["axis_dimension"], d_model),
         ui,
         role="positions",
-        detail="exact" if table.size <= 1 << 15 else "quantised",
         cell=cell,
         link="positions",
         quantity="PE(pos, i)",

@@ -217,7 +217,8 @@ def _tree_form(titles: tuple[tuple[str, str], ...], most: int, deepest: int) -> 
             ("best", [1, 0], BEST, 4, 1.0),
         )
     ]
-    nodes = [part for fate in FATES for on_best in (False, True) for part in _node_layers(fate, on_best, said, x, y)]
+    kinds = [(fate, on_best) for fate in FATES for on_best in (False, True) if not (fate == "dropped" and on_best)]
+    nodes = [part for kind in kinds for part in _node_layers(*kind, said, x, y)]
     root = named("start").mark_text(fontSize=14, fontWeight="bold", color=HUES["query"])
     layers = [*lines, *nodes, root.encode(x, y, text=alt.Text("word:N"))]
     return alt.layer(*layers).properties(height=ROW * (deepest + 1))
@@ -239,6 +240,7 @@ def _node_layers(fate: str, on_best: bool, said: Mapping[str, str], x: alt.X, y:
         strokeWidth=3 if on_best else 1,
         strokeDash=[3, 3] if dropped else [1, 0],
         cornerRadius=6,
+        aria=False,  # its word is read; of a kind that does not occur, nothing would be
     ).encode(x=alt.X("left:Q", axis=None), x2=alt.X2("right:Q"), y=alt.Y("top:Q", axis=None), y2=alt.Y2("bottom:Q"))
     word = base.mark_text(fontSize=14, dy=-7, color=ink, fontWeight="normal" if dropped else "bold")
     under = base.mark_text(fontSize=12, dy=10, color=ink)

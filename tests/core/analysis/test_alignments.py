@@ -104,7 +104,7 @@ def test_every_language_model_is_measured_as_alone() -> None:
 
 def test_what_was_measured_beside_a_model_comes_from_its_bundle() -> None:
     bundle = lm_bundle()
-    usual = Usual("Tales", "line", "nats_a_token", 30, 1.5, 2.5)
+    usual = Usual("Tales", "line", "nats_a_token", (1, 10_000), 30, 1.5, 2.5)
     known = Bundle("known", bundle.model, bundle.tokenizer, measured=Measured(usual=(usual,)))
     found = foreseen(text=SENTENCE, n_tokens=24, first=known, second=bundle)
     assert (found.usual[0], found.high[0], found.data) == (1.5, 2.5, ("Tales", ""))

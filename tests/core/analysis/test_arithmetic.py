@@ -11,6 +11,7 @@ import torch
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.engine import inputs, made, seq2seq_bundle, shipped, small_tokenizer, value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
+from transformer_core.analysis.arithmetic.computation import apart
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.parameter_counts import PARTS, REST, count_parts
 from transformer_core.analysis.part_tensors import part_tensors
@@ -43,7 +44,7 @@ RECURRENT = {
     "both_ways": {"unit": "lstm", "attention": None},
     "tanh": {"unit": "tanh", "attention": "dot_product", "pad_id": None},
 }
-LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")}
+LM = {f"lm_{unit}": {"unit": unit} for unit in ("gru", "lstm", "tanh")} | {"lm_one_hot": {"one_hot": True}}
 ALL = [(kind, variant) for kind in KINDS for variant in CHANGES] + [(Seq2Seq, variant) for variant in RECURRENT]
 ALL += [(RecurrentLm, variant) for variant in LM] + [(kind, "plain") for kind in (TokenClassifier, AnswerFinder)]
 GATE = [
@@ -257,3 +258,12 @@ REFUSED = [
 def test_what_cannot_be_asked_is_told(call, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "difference"),
+    [((-math.inf, 2.0), math.inf), ((math.nan, 2.0), math.inf), ((1.0, math.inf), 0.0), ((3.0, math.inf), 2.0)],
+)
+def test_a_difference_is_infinite_where_one_side_alone_is(recorded: tuple[float, float], difference: float) -> None:
+    recomputed = torch.tensor([1.0, recorded[1]], dtype=torch.float64)
+    assert apart(torch.tensor(recorded), recomputed) == difference

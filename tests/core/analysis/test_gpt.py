@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers.engine import made, numbers_made
+from tests.helpers.engine import made, work_for_time
 from transformer_core.analysis.gpt import cache_times as times_module
 from transformer_core.analysis.gpt import kept_logits as kept_module
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
@@ -227,7 +227,7 @@ def test_a_circle_is_named_by_one_round() -> None:
 
 
 def test_a_cache_gives_the_same_scores_from_less_work_and_holds_keys_and_values(monkeypatch) -> None:
-    monkeypatch.setattr(times_module, "median_seconds", numbers_made)
+    work_for_time(monkeypatch)
     found = times_module.cache_times(**ASKED, measurement=0)
     config = BUNDLE.config
     assert found.apart < 1e-4

@@ -20,9 +20,11 @@ from transformer_core.analysis.masks.masked_head import (
     read_under,
     replace_mask,
 )
-from transformer_core.analysis.masks.mixed_masks import mixed_masks, repeated_by_head
+from transformer_core.analysis.masks.mixed_masks import mixed_masks
 from transformer_core.analysis.masks.training_without_mask import mask_cheating
 from transformer_core.bundle import Bundle
+from transformer_core.config import PADDED
+from transformer_core.layers.masks import repeated_by_head
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 
@@ -64,7 +66,7 @@ def test_presets_are_their_formulas() -> None:
     }
     for code, mask in expected.items():
         assert torch.equal(mask_from_code(code, IDS, 0), mask), code
-    assert mask_from_code("padding", IDS, None).all()
+    assert mask_from_code("padding", IDS, PADDED).all()
     assert torch.equal(mask_from_code("prefix.0", IDS, 0), mask_from_code("causal", IDS, 0))
 
 
@@ -147,6 +149,8 @@ def test_masks_of_a_batch() -> None:
     real = found.token_ids[0] != BUNDLE.config.pad_id
     size = len(real)
     np.testing.assert_array_equal(found.self_padding, np.tile(real, (size, 1)))
+    np.testing.assert_array_equal(found.self_pairs, np.outer(real, real))
+    np.testing.assert_array_equal(found.added_pairs, np.where(np.outer(real, real), 0, np.float32(-1e20)))
     np.testing.assert_array_equal(found.self_causal, np.tril(np.ones((size, size), bool)))
     np.testing.assert_array_equal(found.self_both, found.self_padding & found.self_causal)
     np.testing.assert_array_equal(found.cross, np.tile(real, (found.real[1].sum(), 1)))
@@ -169,7 +173,7 @@ def test_rows_are_those_of_the_repeat_in_the_tutorials() -> None:
     real = torch.tensor([[True, False, False], [True, True, True]])
     slipped = real[:, None].repeat(4, 1, 1)  # (head * batch, 1, pos), where the scores are (batch * head, ...)
     right = real[:, None].repeat_interleave(4, 0)
-    assert repeated_by_head(real, 4).flatten(0, 1).equal(slipped)
+    assert repeated_by_head(real[:, None], 4).flatten(0, 1).equal(slipped)
     assert not slipped.equal(right)
     worn = mixed_masks(bundle=small_bundle(), texts=("a glass box", "a"), n_tokens=8).worn
     assert worn.tolist() == [[0, 1], [0, 1]]
@@ -181,6 +185,9 @@ def test_reordering_moves_sentences_in_the_variant_alone() -> None:
     assert found.right_apart.max() < 1e-5
     assert (found.mixed_moves > 0.02).sum() >= 2
     assert (found.mixed_apart > 0.02).all()
+    assert found.right_pairs_moves.max() < 1e-5
+    assert found.right_pairs_apart.max() < 1e-5
+    assert found.mixed_pairs_apart.max() > 0.3
     assert 0 < found.padding < 1
 
 

@@ -8,6 +8,7 @@ import torch
 
 from tests.helpers import nightly_but
 from tests.helpers.made_runs import FRAMES, POINTS, SPECS, made_run
+from transformer_core.analysis.coming_apart import border_of, coming_apart
 from transformer_core.analysis.followed_text import follow_text
 from transformer_core.analysis.refitted_maps import refitted_maps
 from transformer_core.config import ModelConfig
@@ -229,3 +230,31 @@ def test_what_has_no_maps_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ValueError, match="start='x' is unknown"):
         refitted_maps(run=classifier.id, frames=4, start="x")  # type: ignore[arg-type]
     assert refitted_maps(run=classifier.id, frames=4, start="random").aligned.shape == (FRAMES, POINTS, 2)
+
+
+APART = [
+    ([0.5, 0.9, 0.9], (True, 1)),
+    ([0.5, 0.9, 0.7, 0.9], (True, 3)),  # apart once, and not from there on
+    ([0.5, 0.9, 0.7], (False, 2)),
+    ([0.5, 0.80], (False, 1)),  # 160 of 200: the lower end is 73.9 %
+    ([0.5, 0.82], (True, 1)),  # 164 of 200: 76.1 %
+    ([0.9], (True, 0)),
+]
+
+
+@pytest.mark.parametrize(("shares", "came"), APART)
+def test_classes_come_apart_at_the_first_frame_from_which_the_interval_stays_above_the_border(
+    shares: list[float], came: tuple[bool, int]
+) -> None:
+    found = coming_apart([(place, 10 * place, share) for place, share in enumerate(shares)], np.arange(200) % 2)
+    assert found is not None
+    assert (found.is_so, found.frame) == came
+    assert (found.step, found.share, found.count) == (10 * found.frame, shares[found.frame], 200)
+    assert (found.low >= found.border) == found.is_so
+
+
+def test_the_border_is_halfway_between_the_commonest_class_and_all() -> None:
+    assert border_of(np.array([0, 1])) == 0.75
+    assert border_of(np.array([0, 0, 0, 1])) == 0.875
+    assert coming_apart([], np.array([0, 1])) is None
+    assert coming_apart([(0, 0, 1.0)], np.array([], dtype=int)) is None

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from tests.helpers.engine import made, shipped, small_tokenizer
+from tests.helpers.engine import made, shipped, small_tokenizer, work_for_time
 from transformer_core.analysis.outcome import read
-from transformer_core.analysis.words import one_hot as one_hot_module
+from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.words import tiny_bert
 from transformer_core.analysis.words import tiny_bert as corpora
 from transformer_core.analysis.words.nearest_words import Measure, analogy, nearest_words
-from transformer_core.analysis.words.one_hot import likeness, one_hot_row, word_relations
+from transformer_core.analysis.words.one_hot import likeness, lookup_times, one_hot_row, word_relations
 from transformer_core.analysis.words.sentence_vectors import Stage, dot_and_cosine, same_word, sentence_vectors
 from transformer_core.analysis.words.tiny_bert import one_corpus
 from transformer_core.analysis.words.two_embeddings import (
@@ -46,10 +47,11 @@ from transformer_core.text import Tokenizer
 TEXT = "the story was dull and the ending was a bore"
 BUNDLE = shipped("sentiment")
 TOKENIZER = BUNDLE.tokenizer
+STAGES: tuple[Stage, Stage] = ("after_layers", "handed_on")
 MATRIX = embedding_matrix(BUNDLE.model)
 
 
-def one_and_flops(call) -> int:
+def one_and_flops(call: Callable[[], object]) -> float:
     """Return 1 and the floating-point operations of a call, in place of its seconds."""
     with FlopCounterMode(display=False) as counted:
         call()
@@ -111,8 +113,8 @@ def test_one_hot_times_matrix_is_the_row_exactly(token_id: int) -> None:
 
 
 def test_both_ways_are_timed_and_the_product_is_the_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_hot_module, "_seconds", one_and_flops)
-    times = one_hot_module.lookup_times(bundle=BUNDLE, text=TEXT, n_tokens=32)
+    work_for_time(monkeypatch, one_and_flops)
+    times = lookup_times(bundle=BUNDLE, text=TEXT, n_tokens=32)
     assert times.tokens == 12
     assert times.lookup == 1
     assert times.ratio == times.product == 1 + 2 * 12 * MATRIX.numel()
@@ -220,6 +222,15 @@ def test_dot_products_choose_long_vectors_where_cosines_do_not() -> None:
     assert found.chosen_dot > found.chosen_cosine
     assert found.norms[found.longest] == found.norms.max()
     assert found.beaten > 0
+
+
+def test_what_a_stack_hands_on_has_passed_its_last_norm() -> None:
+    asked = {"bundle": BUNDLE, "text": TEXT, "n_tokens": 64}
+    before, after = (sentence_vectors(**asked, stage=stage).vectors for stage in STAGES)
+    norm = reading_part(BUNDLE.model).stack.final_norm
+    assert norm is not None
+    np.testing.assert_allclose(norm(torch.tensor(before)).detach().numpy(), after, atol=1e-5)
+    assert dot_and_cosine(**asked, stage="handed_on").others < dot_and_cosine(**asked, stage="after_layers").others
 
 
 REVIEW = "The film was good, but the ending of the film was bad."

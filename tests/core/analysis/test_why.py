@@ -12,11 +12,12 @@ import torch
 
 import transformer_core.analysis.why.joined_positions as joined
 import transformer_core.analysis.why.short_training as short
-from tests.helpers.engine import made, numbers_made, small_bundle
+from tests.helpers.engine import made, small_bundle, work_for_time
 from transformer_core.analysis import timing
 from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.stream import depth
 from transformer_core.analysis.stream.depth import reach_by_depth
+from transformer_core.analysis.timing import Stopwatch
 from transformer_core.analysis.why import cost, many_heads, scorings
 from transformer_core.analysis.why.gates import gates, own_gates, train_activations
 from transformer_core.analysis.why.many_heads import divergence, heads_of_layer, one_by_one
@@ -76,7 +77,7 @@ def test_heads_one_by_one_are_the_reshaped_heads() -> None:
 
 
 def test_cutting_a_width_into_heads_changes_no_count(monkeypatch) -> None:
-    monkeypatch.setattr(many_heads, "median_seconds", numbers_made)
+    work_for_time(monkeypatch)
     found = many_heads.cost_of_heads(d_model=32, n_tokens=12, seed=0, measurement=0)
     assert set(found.parameters.tolist()) == {4 * 32 * 32 + 4 * 32}
     assert set(found.multiplications.tolist()) == {4 * 12 * 32**2 + 2 * 12**2 * 32}
@@ -85,13 +86,27 @@ def test_cutting_a_width_into_heads_changes_no_count(monkeypatch) -> None:
     assert (np.diff(found.seconds) > 0).all()  # one matrix of weights a head
 
 
-@pytest.mark.parametrize(("repeats", "within", "calls"), [(11, 0.0, 6), (8, 99.0, 9), (11, 14.0, 8)])
-def test_a_median_takes_at_least_five_calls_and_stops_in_time(monkeypatch, repeats, within, calls) -> None:
+@pytest.mark.parametrize(("repeats", "within", "calls"), [(15, 0.0, 8), (9, 99.0, 10), (15, 18.0, 10)])
+def test_a_time_takes_at_least_seven_calls_and_stops_in_time(monkeypatch, repeats, within, calls) -> None:
     """A call takes 2 seconds by the clock that is put in, and one more is not counted."""
     clock, called = itertools.count(step=2.0), []
     monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    assert timing.median_seconds(lambda: called.append(1), repeats=repeats, within=within) == 2.0
+    watch = Stopwatch()
+    assert watch.seconds(lambda: called.append(1), repeats=repeats, within=within) == 2.0
     assert len(called) == calls
+    assert watch.spread == 1.0
+
+
+def test_other_work_changes_the_spread_of_times_and_not_the_least_one(monkeypatch) -> None:
+    """Of seven calls, one takes 1 second and the others 3, then all take 1."""
+    taken = [3.0, 3.0, 3.0, 1.0, 3.0, 3.0, 3.0, *[1.0] * 7]
+    clock = itertools.accumulate(step for seconds in taken for step in (0.0, seconds))
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    watch = Stopwatch()
+    assert watch.seconds(lambda: None, within=0.0) == 1.0
+    assert watch.spread == 3.0
+    assert watch.seconds(lambda: None, within=0.0) == 1.0
+    assert watch.spread == 3.0
 
 
 def test_the_variance_of_products_is_the_width() -> None:
@@ -135,7 +150,7 @@ def test_padding_is_left_out(bundle: Bundle) -> None:
     torch.testing.assert_close(sight.layers[1].weights_of(scores), sight.layers[1].weights)
 
 
-@pytest.mark.parametrize("vectors", ["tokens", "embedded", "read"])
+@pytest.mark.parametrize("vectors", ["rows", "tokens", "embedded", "read"])
 def test_vectors_of_no_length_attend_evenly(bundle: Bundle, vectors: str) -> None:
     asked = {"bundle": bundle, "text": TEXT, "n_tokens": 12, "layer": 1, "vectors": vectors}
     found = without_projections(**asked, reach=0.0)
@@ -143,6 +158,11 @@ def test_vectors_of_no_length_attend_evenly(bundle: Bundle, vectors: str) -> Non
         np.testing.assert_allclose(found.weights, found.even, atol=1e-6)
     assert found.share == pytest.approx(found.shares[0])
     longer = without_projections(**asked, reach=1.0)
+    if vectors in ("rows", "tokens"):
+        rows = bundle.model.encoder.embedding.token.weight.detach()[list(bundle.tokenizer.encode(TEXT).ids)]
+        scaled = vectors == "tokens" and bundle.config.scale_embeddings
+        own = float(rows.norm(dim=-1).mean()) * (math.sqrt(bundle.config.d_model) if scaled else 1.0)
+        assert longer.norm == pytest.approx(own, rel=1e-5)
     assert longer.share == pytest.approx(longer.shares[np.abs(longer.reaches - 1.0).argmin()], abs=1e-5)
     np.testing.assert_allclose(longer.weights.sum(-1), 1.0, atol=1e-5)
     assert longer.trained_share == pytest.approx(longer.trained_shares.mean(), abs=1e-6)
@@ -175,7 +195,7 @@ def test_both_scorings_spread_with_the_root_of_the_width() -> None:
 
 
 def test_additive_scores_take_more_work(monkeypatch) -> None:
-    monkeypatch.setattr(scorings, "median_seconds", numbers_made)
+    work_for_time(monkeypatch)
     found = scorings.time_scorings(n_tokens=16, seed=0, measurement=0)
     assert (found.additive > 2 * found.dot_product).all()
     assert found.ratio == pytest.approx(found.additive[-1] / found.dot_product[-1])
@@ -183,7 +203,7 @@ def test_additive_scores_take_more_work(monkeypatch) -> None:
 
 
 def test_cost_is_held_against_its_counts(monkeypatch) -> None:
-    monkeypatch.setattr(cost, "median_seconds", numbers_made)
+    work_for_time(monkeypatch)
     found = cost.time_attention(along="length", other=32, seed=0, measurement=0)
     assert found.attention_count.tolist() == [2 * n * n * 32 for n in found.sizes.tolist()]
     assert found.attention_count_slope == pytest.approx(2.0)

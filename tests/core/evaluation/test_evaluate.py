@@ -11,6 +11,7 @@ import pytest
 import sacrebleu
 import torch
 
+from tests.helpers import ROOT, nightly_but
 from tests.helpers.engine import exactly, made, separable
 from transformer_core.analysis.before.by_length import read_by_length
 from transformer_core.bundle import Bundle, save
@@ -115,6 +116,32 @@ def test_every_form_and_batch_size_gives_the_same_numbers(folder):
     expected = numbers("a.csv", 32)
     assert all(numbers(name, 32) == expected for name in ("a.csv.gz", "a.jsonl", "a.jsonl.gz"))
     assert all(numbers("a.csv", batch_size) == expected for batch_size in (1, 2, 13, 500))
+
+
+MEASURED_FILES = [
+    ("sentiment", {"a.csv": "text,label\nA good film.,positive\nA bad film.,negative\n"}),
+    ("bert", {"a.txt": "A man is riding a horse.\nTwo dogs play in the snow.\n"}),
+    ("bert", {"a.csv": "first,second,label\nA man is here.,He rides a horse.,1\nA dog.,It is cold.,0\n"}),
+    ("gpt", {"a.txt": "Once upon a time there was a little dog. It was red.\n"}),
+    ("lm-gru", {"a.txt": "To be, or not to be: that is the question.\n"}),
+    ("translation-en-fr", {"a.en": "A man is riding a horse.\n", "a.fr": "Un homme monte à cheval.\n"}),
+    ("seq2seq-en-fr", {"a.en": "A man is riding a horse.\n", "a.fr": "Un homme monte à cheval.\n"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "files"), nightly_but(MEASURED_FILES, lambda case: case[0] in ("gpt", "seq2seq-en-fr"))
+)
+def test_a_device_measures_the_same(device, name, files, tmp_path):
+    for file, lines in files.items():
+        (tmp_path / file).write_text(lines, encoding="utf-8")
+    here, there = (
+        evaluate(ROOT / "assets" / "checkpoints" / name, *(tmp_path / file for file in files), device=place)
+        for place in ("cpu", str(device))
+    )
+    for measures in (here, there):
+        measures.pop("seconds")
+    assert there == pytest.approx(here, abs=2e-4)
 
 
 def test_the_measures_are_those_of_texts_judged_one_by_one(folder):

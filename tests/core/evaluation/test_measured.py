@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import math
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import torch.nn.functional as F
 
 from tests.helpers.bundles import refused
 from tests.helpers.engine import shipped, small_bundle
-from transformer_core.analysis.strangeness import strangeness
+from transformer_core.analysis.strangeness import counted, strangeness
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -37,6 +38,9 @@ from transformer_core.measured import (
 from transformer_core.recipes.article import FILE as REVIEWS
 from transformer_core.recipes.article import main as measure_article
 from transformer_core.recipes.article import spec_of
+from transformer_core.recipes.bert import HIDDEN
+from transformer_core.recipes.everyday import ENGLISH_OPINIONS
+from transformer_core.recipes.translation import PAIRS
 from transformer_core.training.examples import Example
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import differences, settings
@@ -52,14 +56,33 @@ SURENESS = (
 )
 KNOWN = Measured(
     (Slice("IMDB", "review", (), 2500, 2145), SHORT_AND_NOT, Slice("SST", "sentence", ("short",), 900, 700)),
-    (Usual("IMDB", "review", "tokens_a_word", 500, 1.1, 1.4),),
+    (Usual("IMDB", "review", "rarity", (61, 10_000), 500, 1.1, 1.4),),
     trained=(
         Trained("pretraining", 8_265, 40.5, 41.25, "NVIDIA H100 80GB HBM3", "bfloat16"),
         Trained("training", 17_549, 78.0, 0.0, "cpu", ""),
     ),
     sureness=SURENESS,
     verse=(HeadLook("rhyme", 2, 5, 0.851, 0.04, -0.0012, 1800),),
+    learned=(0, 3, 12),
 )
+
+
+CAPTIONS = PAIRS["en-fr"].sentences
+GERMAN = "Der Film war überhaupt nicht gut und die Schauspieler waren langweilig."
+FINANCE = "Quarterly revenue exceeded consensus expectations"
+TEXTS = {  # like what each model learned, at most one of them outside it; and outside it, all of them
+    "translation-en-fr": (
+        [source for source in CAPTIONS if "time" not in source and "committee" not in source],
+        ["The film was not good at all.", "I would like to know what time it is.", GERMAN, FINANCE, "这部电影不好看。"],
+    ),
+    "translation-en-zh": (PAIRS["en-zh"].sentences, [GERMAN, FINANCE]),
+    "translation-zh-en": (
+        PAIRS["zh-en"].sentences,
+        ["The film was not good at all.", "量子力学描述微观粒子的运动规律。"],
+    ),
+    "sentiment": ([text for text, _ in ENGLISH_OPINIONS], [GERMAN, FINANCE, "这部电影不好看。"]),
+    "bert": (list(HIDDEN[:9]), [GERMAN, FINANCE, "这部电影一点也不好看。"]),
+}
 
 
 @pytest.mark.parametrize(
@@ -128,23 +151,60 @@ def test_strangeness_of_next_tokens_is_the_mean_of_their_surprise() -> None:
     assert strangeness(bundle=bundle, text="A man is", n_tokens=64).value is None
 
 
-def test_strangeness_of_words_counts_their_tokens(sentiment: Bundle) -> None:
-    pieces = len(sentiment.tokenizer.encode("phenomenologically").ids) - 2
-    found = strangeness(bundle=sentiment, text="a phenomenologically dull film!", n_tokens=32)
-    assert (found.measure, found.value) == ("tokens_a_word", (3 + pieces) / 4)
-    assert strangeness(bundle=sentiment, text="?!", n_tokens=32).value is None
+def test_rarity_is_the_surprise_of_the_shares_that_tokens_have_in_what_was_learned(sentiment: Bundle) -> None:
+    learned = ["a dull film", "a good film!"]
+    counts = counted(sentiment, learned)
+    assert sum(counts) == 7
+    bundle = replace(sentiment, measured=Measured(learned=counts))
+    shares = [(n + 0.5) / (7 + 0.5 * len(counts)) for n in (2, 1, 0)]  # a, good, story
+    found = strangeness(bundle=bundle, text="a good story", n_tokens=32)
+    expected = -sum(map(math.log, shares)) / 3
+    assert (found.measure, found.value, found.tokens) == ("rarity", pytest.approx(expected), 3)
+    assert strangeness(bundle=bundle, text="good film", n_tokens=32).value is None
+    assert strangeness(bundle=replace(bundle, measured=Measured()), text="a good story", n_tokens=32).value is None
 
 
 def test_what_is_usual_lies_below_what_is_strange() -> None:
     bundle = shipped("gpt")
     texts = ["A man in a red shirt is riding a horse.", "Two dogs are playing on the beach with a ball."] * 4
-    usual = measure_usual(bundle, texts, data="own", unit="caption")
-    assert usual is not None
+    (usual,) = measure_usual(bundle, texts, data="own", unit="caption")
     assert (
         usual.median
         <= usual.high
         < strangeness(bundle=bundle, text="Quarterly revenue exceeded consensus expectations", n_tokens=64).value
     )
+
+
+def test_rarity_is_usual_by_the_length_of_texts_where_there_are_enough(sentiment: Bundle) -> None:
+    words = ["the", "film", "was", "good", "and", "dull", "but", "never", "long"]
+    short, long = ([" ".join(random.Random(seed).choices(words, k=k)) for seed in range(60)] for k in (5, 10))
+    bundle = replace(sentiment, measured=Measured(learned=counted(sentiment, short + long)))
+    rows = measure_usual(bundle, [*short, *long, "film " * 20], data="own", unit="sentence")
+    assert [(row.tokens, row.texts) for row in rows] == [((1, 6), 60), ((7, 12), 60)]
+    for row, texts in zip(rows, (short, long), strict=True):
+        values = [strangeness(bundle=bundle, text=text, n_tokens=32).value or 0 for text in texts]
+        assert sum(value > row.high for value in values) <= 0.05 * len(values)
+
+
+def test_a_text_is_held_against_texts_of_its_length_or_of_the_nearest() -> None:
+    rows = [Usual("own", "line", "rarity", tokens, 40, 1.0, high) for tokens, high in (((7, 12), 2.0), ((13, 25), 3.0))]
+    rows.append(replace(rows[0], data="other", high=2.5))
+    measured = Measured(usual=tuple(rows))
+    assert [measured.usual_at("rarity", n).high for n in (2, 12, 13, 400)] == [2.5, 2.5, 3.0, 3.0]
+    assert measured.usual_at("nats_a_token", 9) is None
+
+
+@pytest.mark.parametrize("name", ["translation-en-fr", "translation-en-zh", "translation-zh-en", "sentiment", "bert"])
+def test_texts_like_those_learned_are_seldom_outside_and_others_are(name: str) -> None:
+    bundle, (inside, others) = shipped(name), TEXTS[name]
+
+    def is_outside(text: str) -> bool:
+        found = strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len)
+        usual = bundle.measured.usual_at(found.measure, found.tokens)
+        return found.value is not None and usual is not None and found.value > usual.high
+
+    assert sum(map(is_outside, inside)) <= 1
+    assert not [text for text in others if not is_outside(text)]
 
 
 def test_the_command_writes_and_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +236,9 @@ def test_what_is_not_known_is_none() -> None:
     assert Measured().sure(3, 0.7) is None
 
 
-@pytest.mark.parametrize("content", ["[]", "{", '{"slices": 3}', '{"usual": [[]]}', "[" * 100_000, " " * (257 << 10)])
+@pytest.mark.parametrize(
+    "content", ["[]", '{"learned": [-1]}', "{", '{"slices": 3}', '{"usual": [[]]}', "[" * 100_000, " " * (257 << 10)]
+)
 def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / MEASURED).write_text(content)
     with pytest.raises(BundleError, match=MEASURED):
@@ -199,6 +261,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
         ("usual", {"median": 2.0}, "median"),
         ("usual", {"high": 1e9}, "high"),
         ("usual", {"measure": "tears"}, "measure='tears'"),
+        ("usual", {"tokens": [1]}, r"tokens=\[1\] must be a list of two numbers"),
         ("trained", {"minutes": -1}, "minutes=-1 must be a number from 0"),
         ("trained", {"cpu_minutes": None}, "cpu_minutes=None"),
         ("trained", {"steps": 0}, "steps=0 must be a whole number from 1"),
@@ -272,6 +335,8 @@ def test_what_is_shipped_has_every_choice_from_every_seed() -> None:
     for choice in ("ours", *CHOICES, "all"):
         assert [row.seed for row in found.of(choice)] == [0, 1, 2]
     assert found.examples == ARTICLE.data.examples
+    for row in found.rows:  # each share is one of as many reviews as its row says
+        assert row.held_out == pytest.approx(round(row.held_out * row.set_aside) / row.set_aside, abs=6e-5)
     assert found.mean("ours")[1] > found.mean("all")[1] + 0.1
 
 
@@ -285,7 +350,7 @@ def test_each_choice_takes_over_its_settings_and_no_others() -> None:
     named = {name for names in CHOICES.values() for name in names}
     left = {name for name in differences(IMDB, ARTICLE) if name not in named}
     sizes = {"examples", "held_out", "d_model", "d_ff", "n_layers", "max_len", "epochs", "frames", "points"}
-    assert left <= sizes, ours
+    assert left <= sizes | {"padding_mask", "dropout_at"}, ours
 
 
 @pytest.mark.nightly

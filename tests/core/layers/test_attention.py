@@ -10,6 +10,7 @@ from torch import nn
 
 from tests.helpers.engine import close, exactly, lively
 from tests.helpers.torch_twins import copy_attention
+from transformer_core.config import PADDED
 from transformer_core.layers.attention import MultiHeadAttention, masked_softmax
 from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask, padding_mask
 from transformer_core.probe import SILENT, Probe
@@ -184,9 +185,9 @@ def test_padding_is_hidden_from_every_query():
     assert mask[:, 0, 0].tolist() == [[True, True, False, False], [True, True, True, False]]
 
 
-@pytest.mark.parametrize(("ids", "pad_id"), [(IDS, None), (IDS[:, :2], 0), (IDS, 9)])
-def test_no_padding_needs_no_mask(ids, pad_id):
-    assert padding_mask(ids, pad_id) is None
+@pytest.mark.parametrize(("ids", "padding"), [(IDS, PADDED), (IDS[:, :2], 0), (IDS, 9)])
+def test_no_padding_needs_no_mask(ids, padding):
+    assert padding_mask(ids, padding) is None
 
 
 @given(st.integers(1, 8), st.integers(0, 5))

@@ -181,6 +181,53 @@ def test_the_same_seed_drops_the_same() -> None:
     assert torch.equal(once, drop(x, 0.4))
 
 
+def as_the_article_computes(model: Classifier, ids: torch.Tensor, dropout: float) -> torch.Tensor:
+    """Return the logits of a listing that drops the sublayers' outputs alone, and fills m AND its transpose with -1e20.
+
+    Its mask is repeated head by head where the config says so.
+    """
+    config, encoder = model.config, model.encoder
+    real, size = ids != 0, ids.shape[1]
+    mask = real[:, :, None] & real[:, None, :]
+    n_heads, d_head = config.n_heads, config.d_head or 0
+    mixed = config.padding_mask == "mixed_heads"
+    mask = mask.repeat(n_heads, 1, 1) if mixed else mask.repeat_interleave(n_heads, 0)  # (batch * head, query, key)
+    x = encoder.embedding.token.weight[ids] + encoder.embedding.position(size, ids.device)
+    for layer in encoder.stack.layers:
+        own = layer.self_attention
+        query, key, value = (
+            proj(x).view(len(ids), size, n_heads, d_head).transpose(1, 2).flatten(0, 1)
+            for proj in (own.query_proj, own.key_proj, own.value_proj)
+        )
+        scores = (query @ key.transpose(1, 2) / math.sqrt(d_head)).masked_fill(~mask, -1e20)
+        heads = (scores.softmax(-1) @ value).view(len(ids), n_heads, size, d_head).transpose(1, 2).flatten(2)
+        x = layer.self_attention_norm.norm(x + drop(own.output_proj(heads), dropout))
+        inside = layer.feed_forward
+        inner = relu(inside.inner_proj(x))
+        x = layer.feed_forward_norm.norm(x + drop(inside.outer_proj(inner), dropout))
+    return model.class_proj(x[:, 0])
+
+
+@every_path
+@pytest.mark.parametrize("padding_mask", ["queries_too", "mixed_heads"])
+def test_dropout_of_sublayers_and_a_mask_with_its_transpose_are_the_articles(padding_mask: str, path) -> None:
+    choices = {"padding_mask": padding_mask, "dropout_at": "sublayers", "norm_order": "post", "activation": "relu"}
+    model, ids = made(Classifier, dropout=0.4, **choices), padded_ids(3, 6)
+    close(model(ids, probe=path()), as_the_article_computes(model, ids, 0.0))
+    model.train()
+    torch.manual_seed(7)
+    got = model(ids, probe=Probe())  # with a probe no position is left out, and as many numbers are drawn
+    torch.manual_seed(7)
+    close(got, as_the_article_computes(model, ids, 0.4))
+
+
+def test_hiding_queries_too_changes_no_verdict_where_each_head_wears_its_own_mask() -> None:
+    ids = padded_ids(3, 6)
+    keys, pairs, mixed = (made(Classifier, padding_mask=name)(ids) for name in ("keys", "queries_too", "mixed_heads"))
+    close(keys, pairs)
+    assert not torch.allclose(keys, mixed, atol=1e-3)
+
+
 WIDE = {"vocab_size": 500, "d_model": 64}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.helpers import nightly_but
 from tests.helpers.engine import MODELS, close, exactly, first_of, inputs, made, padded_ids, tiny
-from transformer_core.config import ModelConfig
+from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.blocks import Stream
 from transformer_core.layers.masks import padding_mask
 from transformer_core.models import Bert, Classifier, Decoder, Encoder, Gpt, MaskedDecoder, Translation
@@ -351,7 +351,7 @@ def test_segments_are_told_apart():
 def test_a_sentence_of_padding_alone_has_the_mean_0():
     x, ids = torch.randn(2, 4, 3), torch.tensor([[0, 0, 0, 0], [5, 0, 0, 0]])
     assert torch.equal(mean_over_real_tokens(x, ids, 0), torch.stack([torch.zeros(3), x[1, 0]]))
-    close(mean_over_real_tokens(x, ids, None), x.mean(1))
+    close(mean_over_real_tokens(x, ids, PADDED), x.mean(1))
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "none"])
@@ -376,13 +376,11 @@ def test_where_all_positions_count_all_are_computed(choices):
 
 
 def test_a_target_that_begins_with_padding_sees_its_beginning() -> None:
-    ids = torch.tensor([[0, 5, 6, 0]])
-    mask = padding_mask(ids, 0, first_is_real=True)
-    assert mask is not None
-    assert mask[0, 0, 0].tolist() == [True, True, True, False]
-    assert padding_mask(ids[:, :3], 0, first_is_real=True) is None
+    ids = torch.tensor([[0, 5, 6, PADDED]])
     model = made(Translation, starts_with_pad=True, output_bias=True)
     logits, trace = capture(model, padded_ids(1, 4), ids)
-    assert trace["decoder.layer0.self_attention.weights"][0, :, 1:3, 0].min() > 0
+    weights = trace["decoder.layer0.self_attention.weights"]  # (batch, head, query_pos, key_pos)
+    assert weights[0, :, 1:3, 0].min() > 0
+    assert weights[..., 3].max() == 0
     assert logits.isfinite().all()
     assert model.output.proj.bias.shape == (13,)

@@ -18,13 +18,22 @@ from tests.helpers.engine import (
     tiny_recurrent_classifier,
     tiny_recurrent_lm,
 )
+from transformer_core.analysis.before.textbook import Textbook, textbook
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.evaluation.gpt import measure_text
 from transformer_core.generation import beam_search, best_of, greedy, greedy_words, sample, translate
 from transformer_core.models.output import sentence_site
-from transformer_core.models.recurrent import Bidirectional, Gru, Lstm, RecurrentClassifier, RecurrentLm, Rnn, Seq2Seq
+from transformer_core.models.recurrent import (
+    Bidirectional,
+    Gru,
+    Lstm,
+    RecurrentClassifier,
+    RecurrentLm,
+    Rnn,
+    Seq2Seq,
+)
 from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
 from transformer_core.probe import capture
@@ -261,14 +270,27 @@ def test_scores_are_those_of_torchs_layer_and_a_linear_map(unit: str) -> None:
     close(model(ids), output(layer(4.0 * model.embedding.weight[ids])[0]))
 
 
+@torch.no_grad()
+def test_a_one_hot_vector_picks_a_column_and_a_textbooks_network_has_so_many_numbers() -> None:
+    model, ids = made(RecurrentLm, one_hot=True), full_ids()
+    embedded = made(RecurrentLm, d_model=13)
+    embedded.load_state_dict(model.state_dict(), strict=False)
+    embedded.embedding.weight.copy_(torch.eye(13) / 13**0.5)
+    embedded.recurrent.cell.hidden_proj.bias.zero_()
+    close(model(ids), embedded(ids))
+    assert textbook(vocab_size=67) == Textbook(one_hot=266_051, embedded=429_123)
+
+
+@pytest.mark.parametrize("one_hot", [False, True])
 @each_unit
-def test_probed_equals_unprobed_and_every_tensor_is_as_its_site_says(unit: str) -> None:
-    model, ids = made(RecurrentLm, unit=unit), padded_ids(3, 5)
+def test_probed_equals_unprobed_and_every_tensor_is_as_its_site_says(unit: str, one_hot: bool) -> None:
+    model, ids = made(RecurrentLm, unit=unit, one_hot=one_hot), padded_ids(3, 5)
     with torch.inference_mode():
         silent = model(ids)
     logits, trace = capture(model, ids)
     close(logits, silent)
-    before = {f"recurrent.{leaf}" for leaf in ("token_ids", "token_embedding", "scaled_embedding")}
+    inputs = ("one_hot",) if one_hot else ("token_embedding", "scaled_embedding")
+    before = {f"recurrent.{leaf}" for leaf in ("token_ids", *inputs)}
     assert set(trace) == before | {f"recurrent.{leaf}" for leaf in LEAVES[unit]} | {"logits"}
     sizes = {"batch": 3, "pos": 5, "d_model": 16, "d_hidden": 10, "vocab": 13}
     for name, tensor in trace.items():

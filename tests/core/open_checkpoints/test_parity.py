@@ -16,6 +16,7 @@ from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder, save_hf
+from transformer_core.open_checkpoints.reference_check import TOLERANCE
 from transformer_core.probe import capture
 from transformer_core.text import Tokenizer
 from transformer_core.text.batch import make_batch
@@ -99,7 +100,7 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         asked, ours_asked = asked | {"token_type_ids": segments}, {"segment_ids": segments}
     with torch.inference_mode():
         expected = theirs(ids, **asked)
-    output, trace = capture(bundle.model, ids, **ours_asked)
+    output, trace = capture(bundle.model, ids.masked_fill(~real, bundle.config.padding), **ours_asked)
     compare_stacks(
         trace, "decoder" if kind == "gpt" else "encoder", expected.hidden_states, expected.attentions, real, bundle
     )
@@ -129,20 +130,29 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         assert bundle.config.tied_output == changes.get("tie_word_embeddings", True)
 
 
-@pytest.mark.parametrize(
-    "architecture", nightly_but(["RobertaForMaskedLM", "XLMRobertaForMaskedLM"], ["XLMRobertaForMaskedLM"])
-)
-def test_padding_inside_a_text_takes_no_position(architecture: str, tmp_path: Path) -> None:
-    theirs = written(architecture, tmp_path, type_vocab_size=1)
+TYPED = ("BertForMaskedLM", "DistilBertModel", "RobertaForMaskedLM", "XLMRobertaModel")
+
+
+@pytest.mark.parametrize("segments", [1, 2])
+@pytest.mark.parametrize("architecture", nightly_but(TYPED, ["BertForMaskedLM", "RobertaForMaskedLM"]))
+def test_a_typed_padding_token_is_read_as_theirs_reads_it(architecture: str, segments: int, tmp_path: Path) -> None:
+    theirs = written(architecture, tmp_path, **({} if "Distil" in architecture else {"type_vocab_size": segments}))
     bundle = load(tmp_path, device="cpu")
     pad = bundle.config.pad_id
-    assert pad == 1
-    ids = torch.tensor([[5, 6, pad, pad, 7, 8, 9], [pad, 5, 6, 7, pad, 8, pad]])
-    for text in (ids, ids[:1], ids[1:]):
-        real = text != pad
+    ids = torch.tensor([[5, 6, pad, pad, 7, 8, 9], [pad, 5, 6, 7, pad, pad, pad]])
+    real = torch.ones_like(ids, dtype=torch.bool)
+    real[1, -2:] = False
+    for rows in (slice(2), slice(1), slice(1, 2)):
         with torch.inference_mode():
-            expected = theirs(text, attention_mask=real.long()).logits
-        torch.testing.assert_close(bundle.model(text).mlm_logits[real], expected[real], atol=1e-5, rtol=1e-5)
+            asked = {"output_hidden_states": True, "output_attentions": True}
+            expected = theirs(ids[rows], attention_mask=real[rows].long(), **asked)
+        given = ids.masked_fill(~real, bundle.config.padding)[rows]
+        _, trace = capture(bundle.model, given)
+        compare_stacks(trace, "encoder", expected.hidden_states, expected.attentions, real[rows], bundle)
+    text = "a [PAD] glass"
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)(text)
+    assert all(read["attention_mask"])
+    assert list(bundle.tokenizer.encode(text).ids) == read["input_ids"]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +168,7 @@ def test_what_was_padded_is_hidden_and_no_token_for_its_id(architecture: str, ch
     theirs = written(architecture, tmp_path, **changes)
     bundle = load(tmp_path, device="cpu")
     texts = ("a glass! unheard of", "a glasses a", "[UNK] a")
-    batch = make_batch([bundle.tokenizer.encode(text) for text in texts], pad_id=bundle.config.pad_id)
+    batch = make_batch([bundle.tokenizer.encode(text) for text in texts], padding=bundle.config.padding)
     ids = batch.token_ids.masked_fill(~batch.mask, changes["pad_token_id"])
     with torch.inference_mode():
         expected = theirs(ids, attention_mask=batch.mask.long()).logits
@@ -182,7 +192,8 @@ def test_a_bert_of_pairs_alone_judges_them_as_theirs(tmp_path: Path) -> None:
     ids, segments = padded(0), torch.tensor([[0, 0, 0, 1, 1, 1, 1]] * 3)
     with torch.inference_mode():
         expected = theirs(ids, attention_mask=(ids != 0).long(), token_type_ids=segments).logits
-    torch.testing.assert_close(bundle.model(ids, segment_ids=segments), expected, atol=1e-5, rtol=1e-5)
+    ours = bundle.model(ids.masked_fill(ids == 0, bundle.config.padding), segment_ids=segments)
+    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False, "activation_function": "relu"}])
@@ -202,7 +213,10 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
             output_hidden_states=True,
             output_attentions=True,
         )
-    output, trace = capture(bundle.model, source, target)
+    padding = bundle.config.padding
+    output, trace = capture(
+        bundle.model, source.masked_fill(~real_source, padding), target.masked_fill(~real_target, padding)
+    )
     real_only(output, expected.logits, real_target)
     states, attentions = expected.encoder_hidden_states, expected.encoder_attentions
     compare_stacks(trace, "encoder", states, attentions, real_source, bundle)
@@ -229,6 +243,7 @@ def test_the_badge_finds_them_alike(architecture: str, tmp_path: Path) -> None:
     assert trust.row_sums < 1e-6
     assert trust.difference is not None
     assert trust.difference < ATOL
+    assert trust.other_numbers is None
     assert trust.reference is not None
     assert trust.reference.startswith("transformers 5.")
 
@@ -292,7 +307,8 @@ def test_theirs_reads_back_what_we_wrote(kind, changes: dict, architecture: str,
         torch.testing.assert_close(scores, expected.logits, atol=SAVED_ATOL, rtol=0.0)
         assert theirs.config.id2label == {0: "no", 1: "so", 2: "yes"}
     back = load(tmp_path / "new" / "glass", device="cpu")
-    config = replace(bundle.config, pad_id=None) if kind is Gpt else bundle.config  # theirs hides no token for its id
+    other = {"pad_id": None} if kind is Gpt else {"pad_is_read": True}  # theirs hides no token for its id
+    config = replace(bundle.config, **other)
     assert (back.kind, back.labels, back.config) == (bundle.kind, bundle.labels, config)
     assert all(torch.equal(p, q) for p, q in zip(back.model.parameters(), bundle.model.parameters(), strict=True))
     read = transformers.AutoTokenizer.from_pretrained(tmp_path / "new" / "glass", local_files_only=True)
@@ -347,3 +363,16 @@ def test_the_badge_finds_another_number(word_tokenizer, tmp_path: Path) -> None:
     trust = check_against_reference(bundle, "a glass")
     assert trust.difference is not None
     assert trust.difference > 1e-3
+    assert trust.other_numbers is not None
+    assert (trust.other_numbers.site, trust.other_numbers.pads) == ("encoder.layer0.residual", 0)
+
+
+def test_the_badge_finds_what_only_padding_shows(tmp_path: Path) -> None:
+    written("BertModel", tmp_path)
+    bundle = load(tmp_path, device="cpu")
+    bundle.model.encoder.config = replace(bundle.config, pad_is_read=False)  # hides nothing of what was padded
+    trust = check_against_reference(bundle, "a glass")
+    assert trust.other_numbers is not None
+    assert trust.other_numbers.site == "encoder.layer0.self_attention.weights"
+    assert trust.other_numbers.pads > 0
+    assert trust.other_numbers.difference > TOLERANCE

@@ -28,9 +28,9 @@ from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
-from transformer_core.open_checkpoints import check_against_reference
+from transformer_core.open_checkpoints import check_against_reference, save_hf
 from transformer_core.open_checkpoints.sentencepiece import fields, pipeline_of, read_pieces
-from transformer_core.text import Tokenizer
+from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.user_models.store import unpack
 
 BYTES = 300
@@ -329,6 +329,21 @@ def test_what_no_piece_knows_is_unknown_and_named() -> None:
     assert tokenizer.decode(tokenizer.encode("glasses glass").ids) == "glasses glass"
 
 
+def test_names_of_special_tokens_outlive_a_bundle_and_are_theirs_again(tmp_path: Path) -> None:
+    written("BertForMaskedLM", tmp_path / "theirs")
+    manners(tmp_path / "theirs", mask_token="glass", pad_token="es")
+    bundle = load(tmp_path / "theirs", device="cpu")
+    save(bundle, tmp_path / "ours")
+    again = load(tmp_path / "ours", device="cpu")
+    assert (again.tokenizer.mask_id, again.tokenizer.pad_id) == (bundle.tokenizer.mask_id, bundle.tokenizer.pad_id)
+    assert again.tokenizer.token_of(again.tokenizer.mask_id or 0) == "glass"
+    assert again.tokenizer.to_json() == bundle.tokenizer.to_json()
+    save_hf(again, tmp_path / "back")
+    assert theirs_of(tmp_path / "back").mask_token == "glass"
+    with pytest.raises(TokenizerError, match="must list some of"):
+        Tokenizer.from_json(bundle.tokenizer.to_json().replace('["[MASK]"]', '["[GAP]"]'))
+
+
 def test_a_marian_with_its_pieces_reads_and_begins_with_padding(tmp_path: Path) -> None:
     size = len(VOCABULARY)
     pad = {"pad_token_id": size - 1, "decoder_start_token_id": size - 1}
@@ -370,6 +385,16 @@ def test_a_marians_target_is_cut_by_pieces_of_its_own(tmp_path: Path) -> None:
     assert "target.spm" not in unpack(packed(tmp_path / "m"), tmp_path / "unpacked")
     with pytest.raises(BundleError, match="has a tokenizer for its target"):
         save(bundle, tmp_path / "ours")
+    pieces_pipeline().save(str(tmp_path / "m" / "tokenizer.json"))  # which their MarianTokenizer passes over
+    beside = load(tmp_path / "m", device="cpu")
+    assert (beside.tokenizer.encode("glass").tokens, beside.of_target.encode("glass").tokens) == (
+        ("▁glass", "</s>"),
+        cut.tokens,
+    )
+    manners(tmp_path / "m", tokenizer_class="PreTrainedTokenizerFast")
+    whole = load(tmp_path / "m", device="cpu")
+    assert whole.target_tokenizer is None
+    assert whole.tokenizer.encode("glass").tokens == ("[CLS]", "glass", "[SEP]")
 
 
 DAMAGED_PIECES = {

@@ -204,7 +204,7 @@ def test_rows_are_the_encodings_and_the_mask_tells_padding(
 ) -> None:
     tokenizer = trained["bpe"]
     encodings = tokenizer.encode_batch(texts, texts[::-1] if pair else None)
-    batch = make_batch(encodings, pad_id=tokenizer.pad_id)
+    batch = make_batch(encodings, padding=tokenizer.pad_id)
 
     assert batch.token_ids.shape == batch.segment_ids.shape == batch.mask.shape
     assert batch.mask.shape == (len(texts), max(map(len, encodings)))
@@ -219,20 +219,19 @@ def test_rows_are_the_encodings_and_the_mask_tells_padding(
         assert batch.segment_ids[row][~batch.mask[row]].eq(0).all()
 
 
-def test_pad_id_is_used(trained: dict[str, Tokenizer]) -> None:
+def test_the_given_padding_is_used(trained: dict[str, Tokenizer]) -> None:
     encodings = trained["character"].encode_batch(["a", "cat"])
-    assert make_batch(encodings, pad_id=9).token_ids[0, 3:].tolist() == [9, 9]
+    assert make_batch(encodings, padding=9).token_ids[0, 3:].tolist() == [9, 9]
 
 
 def test_no_encodings() -> None:
     with pytest.raises(ValueError, match=re.escape("encodings=[] must hold at least one encoding")):
-        make_batch([], pad_id=0)
+        make_batch([], padding=0)
 
 
-@pytest.mark.parametrize("pad_id", [-1, -7])
-def test_pad_id_must_be_an_id(trained: dict[str, Tokenizer], pad_id: int) -> None:
-    with pytest.raises(ValueError, match=f"pad_id={pad_id} must be a token id"):
-        make_batch([trained["word"].encode("the")], pad_id=pad_id)
+def test_padding_must_be_an_id(trained: dict[str, Tokenizer]) -> None:
+    with pytest.raises(ValueError, match="padding=-7 must be a token id, or -1"):
+        make_batch([trained["word"].encode("the")], padding=-7)
 
 
 @pytest.fixture

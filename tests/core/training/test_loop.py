@@ -112,6 +112,26 @@ def test_a_resumed_run_goes_on_to_the_last_digit(tmp_path, optimizer, stop):
         assert torch.equal(parameter, same)
 
 
+def test_a_run_on_a_device_goes_on_as_if_it_had_not_been_interrupted(tmp_path, device):
+    def on_device(epoch):
+        return [batch.to(device) for batch in batches(epoch)]
+
+    def run_there():
+        torch.manual_seed(0)
+        return Run(Classifier(SIZES).to(device), HIDING, on_device, steps_per_epoch=STEPS_PER_EPOCH, config=CONFIG)
+
+    uninterrupted = [loss for _, _, loss, *_ in curve(run_there())]
+    run = run_there()
+    before = curve(run, 7)
+    save_run(run, tmp_path)
+    torch.manual_seed(99)
+    resumed = run_there()
+    assert load_run(resumed, tmp_path)
+    assert resumed.device.type == device.type
+    found = [loss for _, _, loss, *_ in before + curve(resumed)]
+    assert found == pytest.approx(uninterrupted, rel=1e-4)  # a card adds up in another order each time
+
+
 def test_nothing_on_disk_is_pickled_and_older_states_are_removed(tmp_path):
     run = make_run()
     for _ in islice(run.steps(), 3):

@@ -62,6 +62,20 @@ def test_a_task_trains_repeats_itself_and_measures_both_parts(source: str) -> No
     assert task.measure(model.eval(), True)["train_loss"] < before["train_loss"]
 
 
+@pytest.mark.parametrize("source", nightly_but(SOURCES, {"reviews", "pairs", "masked_words"}))
+def test_a_step_and_the_measures_before_it_come_out_alike_on_a_device(device: torch.device, source: str) -> None:
+    config, found = TrainConfig(batch_size=16, learning_rate=1e-2, epochs=1), []
+    for place in (torch.device("cpu"), device):
+        task = make_task(spec_of(source), None, place)
+        model = fresh_model(task).to(place)
+        measured = task.measure(model, True)
+        run = Run(model, task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=config)
+        step = next(run.steps())
+        found.append([measured["train_loss"], measured["held_out_loss"], step.loss, step.gradient_norm])
+    assert run.device.type == device.type
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_measuring_draws_no_random_numbers(source: str) -> None:
     task = make_task(spec_of(source), None)

@@ -219,10 +219,12 @@ def test_dropout_on_a_head_is_shown_after_a_prediction(language: str) -> None:
     low, high = f"{found.row_sums.min():.2f}", f"{found.row_sums.max():.2f}"
     said = words(language)["attention.sums_measured"].format(low=low, high=high, mean=f"{found.row_sums.mean():.2f}")
     assert said not in told(app)
+    assert "30%" in told(app)  # as the slider says
     next(pills for pills in asks(app) if "attention_dropout" in str(pills.key)).set_value("mixed").run()
     assert not app.exception
     assert words(language)["try.right"] in told(app)
     assert said in told(app)
+    assert "77" in told(app)  # of 256
     for value in (found.after.min(), found.after.max(), found.after[0]):
         assert f"{value:.1%}" in told(app)
     app.button(key="attention_dropout_again").click().run()

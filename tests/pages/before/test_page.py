@@ -45,6 +45,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bundle]:
         ("strange", Translation, other, {}),
         ("lm", RecurrentLm, letters, {"unit": "lstm", "max_len": 32}),
         ("lm-plain", RecurrentLm, letters, {"unit": "tanh", "max_len": 32}),
+        ("lm-one-hot", RecurrentLm, letters, {"one_hot": True, "max_len": 32}),
     ):
         model = made(kind, vocab_size=text.vocab_size, **changes)
         save(Bundle(name, model.requires_grad_(False), text), folder / name)
@@ -194,7 +195,13 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
 
 @pytest.mark.parametrize(
     ("language", "model", "letters"),
-    [("en", "old", "rzn"), ("zh", "lm-lstm", "ifgo"), ("en", "lm-rnn", ""), ("en", "bare", "")],
+    [
+        ("en", "old", "rzn"),
+        ("zh", "lm-lstm", "ifgo"),
+        ("en", "lm-rnn", ""),
+        ("en", "bare", ""),
+        ("zh", "lm-one-hot", "rzn"),
+    ],
 )
 def test_one_step_is_written_out_with_the_numbers_of_one_unit(language: str, model: str, letters: str) -> None:
     app = before(lang=language, model=model, before_part="step", before_step_at="3", before_unit="5")
@@ -247,4 +254,4 @@ def test_table_1_is_counted_and_timed_after_a_prediction(language: str) -> None:
     assert f"{2 * 64**2 * 32:,} · O(n²·d) | 1 · O(1) | 1 · O(1)" in table[2]
     assert f"{2 * 64 * 32**2:,} · O(n·d²) | 64 · O(n) | 63 · O(n)" in table[3]
     assert f"{5 * 64 * 32**2:,} · O(k·n·d²) | 1 · O(1) | {-(-63 // 4)} · O(n/k)" in table[4]
-    assert words(language)["before.layers_overtaken"].format(width=32, first=64) in told(app)
+    assert words(language)["before.layers_overtaken"].format(width=32, first=33) in told(app)

@@ -9,6 +9,7 @@ from tests.pages.before.test_page import PARTS, before, bundle
 from transformer_core.analysis.before.beside import foreseen, timed_translation
 from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.textbook import textbook
 from transformer_core.analysis.gpt.next_token import expected, surprisals
 
 TEXT = "a cat sat on the mat"
@@ -32,6 +33,16 @@ def test_every_part_reads_a_language_model_or_offers_another(model: str, part: s
     assert bool(offered) == (part in ("vector", "look"))
 
 
+@pytest.mark.parametrize(("language", "token"), [("en", "token"), ("zh", "词元")])
+@pytest.mark.parametrize("part", ["gates", "reach"])
+def test_what_a_model_of_characters_reads_is_not_called_tokens(language: str, token: str, part: str) -> None:
+    boxes = dict.fromkeys(("before_gates_open", "before_reach_open", "before_ranges_open"), "true")
+    app = show_all(before(model="lm", before_part=part, lang=language, before_length="16", **boxes))
+    said = [*told(app).splitlines(), *(option for pills in app.pills for option in pills.options)]
+    assert said
+    assert [line for line in said if token in line] == []
+
+
 def test_gates_and_states_of_a_language_model_are_shown() -> None:
     found = gates_of_sentence(bundle=open_bundle("lm"), text=TEXT, n_tokens=32)
     app = before(model="lm", before_part="gates")
@@ -50,6 +61,14 @@ def test_the_next_character_is_that_of_the_library() -> None:
     assert f"**{surprisals(**asked).mean_bits:.2f} bits** a character" in told(app)
     app = before(model="lm", before_part="next", before_back="-999", text="a")
     assert not app.exception
+
+
+def test_the_textbooks_network_is_counted_and_offered_for_training() -> None:
+    found = textbook(vocab_size=open_bundle("lm").config.vocab_size)
+    app = before(model="lm", before_part="next")
+    assert f"{found.one_hot:,} numbers (one bias a gate), against {found.embedded:,}" in told(app)
+    app.button(key="before_textbook").click().run()
+    assert app.query_params["preset"] == "recurrent_lm"
 
 
 def test_a_button_switches_to_a_language_model() -> None:

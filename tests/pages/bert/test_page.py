@@ -1,11 +1,14 @@
 """The BERT page on small untrained models of three shapes: every part, odd links, odd texts, scripts that repeat."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.bert.gelu import used_alike
 from pages.ui.asking import ask
 from pages.ui.language import prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
@@ -79,18 +82,18 @@ def test_the_last_word_is_hidden_at_first_and_its_numbers_are_the_model_s() -> N
 
 def test_clicked_chips_hide_and_the_link_says_so() -> None:
     app = opened()
-    app.pills[0].set_value([2, 5, 6, 7, 8]).run()
+    app.pills(key="bert_hidden@bert").set_value([2, 5, 6, 7, 8]).run()
     assert not app.exception
     assert app.query_params["bert_hidden"] == "2.5.6.7.8"
     assert words("en")["bert.more_masks"].format(shown=4, count=5) in told(app)
-    app.pills[0].set_value([]).run()
+    app.pills(key="bert_hidden@bert").set_value([]).run()
     assert words("en")["bert.hide_one"] in told(app)
     assert app.query_params["bert_hidden"] == "none"
 
 
 def test_a_typed_mask_is_enough() -> None:
     app = opened(text="A man in a [MASK] shirt is riding a horse.")
-    assert app.pills[0].value == []
+    assert app.pills(key="bert_hidden@bert").value == []
     assert words("en")["bert.typed_told"] in told(app)
 
 
@@ -243,3 +246,9 @@ def test_the_head_is_shown_with_both_formulas_of_gelu(language: str) -> None:
         bundle=open_bundle("bert"), text="A man in a [MASK] shirt.", n_tokens=64, hidden=(), place=5, top=6
     )
     assert significant(found.greatest) in told(app)
+
+
+@pytest.mark.parametrize(("same", "said"), [(9, "either"), (8, "one")])
+def test_either_gelu_may_be_used_where_no_guess_changes(same: int, said: str) -> None:
+    found: Any = SimpleNamespace(same=same, places=9)
+    assert used_alike(found) == said

@@ -176,6 +176,12 @@ def test_a_prediction_of_another_run_is_not_answered(tmp_path: Path) -> None:
 
 def test_two_points_are_no_difference() -> None:
     assert [measured_change(0.9, after) for after in (0.95, 0.915, 0.885, 0.85)] == ["better", "same", "same", "worse"]
+    assert [measured_change(0.85, after) for after in (0.87, 0.8694, 0.83, 0.8306)] == [
+        "better",
+        "same",
+        "worse",
+        "same",
+    ]
 
 
 def test_the_gap_is_that_of_the_frames(tmp_path: Path) -> None:

@@ -1,7 +1,12 @@
 """The embeddings page: every part, control and link, with the numbers of the library."""
 
+import re
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from pages.embeddings.dot import outcome_of
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
@@ -155,4 +160,17 @@ def test_a_dot_product_is_shown_beside_the_cosine_that_it_is_called(language: st
     outcome = "few" if share < 0.1 else "some" if share < 0.5 else "many"
     next(pills for pills in asks(app) if "embeddings_dot" in str(pills.key)).set_value(outcome).run()
     assert words(language)["try.right"] in told(app)
-    assert f"**{found.others}**" in told(app)
+    after = dot_and_cosine(bundle=bundle, text=text, n_tokens=64, stage="handed_on")
+    for stage, there in (("after_layers", found), ("handed_on", after)):
+        named = told(app).split(words(language)[f"embeddings.dot_{stage}"])[-1]
+        counted = re.search(r"\*\*(\d+)\*\*", named)
+        assert counted is not None
+        assert counted[1] == str(there.others)
+
+
+@pytest.mark.parametrize(
+    ("others", "count", "outcome"), [(0, 9, "few"), (1, 11, "few"), (1, 10, "some"), (4, 9, "some"), (5, 10, "many")]
+)
+def test_how_many_disagree_is_judged_by_their_share(others: int, count: int, outcome: str) -> None:
+    found: Any = SimpleNamespace(others=others, labels=("a",) * count)
+    assert outcome_of(found) == outcome

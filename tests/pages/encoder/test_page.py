@@ -1,12 +1,16 @@
 """The encoder page shows the numbers that the library computes, in both languages, for any text and any link."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from pages.encoder.faithfulness import beats_chance
+from pages.encoder.layers import generalises
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import LANGUAGES, prose, words
 from pages.ui.models import MORE_MODELS, open_bundle
@@ -217,3 +221,16 @@ def test_a_mean_that_counts_padding_is_shown_beside_one_that_does_not(language: 
     assert "**0%**" in told(app)
     app.slider(key="encoder_pads@encoder").set_value(20).run()
     assert f"{found.all_moves[20]:.1%}" in told(app)
+
+
+@pytest.mark.parametrize(("trained", "held_out", "holds"), [(0.9, 0.87, True), (0.9, 0.86, False), (0.8, 0.9, True)])
+def test_what_was_learned_holds_where_the_gap_is_within_an_error(trained: float, held_out: float, holds: bool) -> None:
+    both: dict[str, Any] = {"trained": np.array([[trained]]), "probes": np.array([[held_out]])}
+    found: Any = SimpleNamespace(pooling="cls", error=0.035, **both)
+    assert generalises(found) == holds
+
+
+@pytest.mark.parametrize(("best", "said"), [(0.44, True), (0.46, False), (0.6, False)])
+def test_a_measure_is_believed_where_it_beats_chance_by_more_than_its_error(best: float, said: bool) -> None:
+    found: Any = SimpleNamespace(best=0, area=np.array([best, 0.5]), error=np.array([0.05, 0.0]))
+    assert beats_chance(found) == said

@@ -18,9 +18,25 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.figures.matrix import Axis, Panel, Scale, quantise, to_html, unpack
+from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
 from pages.figures.standalone import component_assets
+from pages.ui.language import Word
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
+
+NODE = shutil.which("node")
+
+
+def in_node(tmp_path, script: str, **payloads: bytes):
+    """Run the component's modules, then `script`, and return what it prints; `load(name)` gives an unpacked payload."""
+    for name, payload in payloads.items():
+        (tmp_path / name).write_bytes(payload)
+    load = """
+    import { readFileSync } from "node:fs";
+    const load = (name) => unpack(readFileSync(`${process.argv[2]}/${name}`));
+    """
+    (tmp_path / "check.mjs").write_text(component_assets("matrix")[0] + load + script, encoding="utf-8")
+    command = [NODE, tmp_path / "check.mjs", tmp_path]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
 
 
 @pytest.mark.parametrize("kind", ["probability", "signed", "count"])
@@ -28,7 +44,7 @@ def test_quantised_values_come_back_within_half_a_step(kind):
     values = np.random.default_rng(1).uniform(0 if kind != "signed" else -7, 1 if kind == "probability" else 7, (5, 5))
     values[1, 2], values[3, 3] = np.nan, -np.inf
     scale = Scale.of(kind, values)
-    _, arrays = unpack(figure(Panel("a", "", values, scale)).to_bytes())
+    _, arrays = unpack(figure(Panel("a", "", values, scale), detail="quantised").to_bytes())
     masked = ~np.isfinite(values)
     assert np.isnan(arrays["a"][masked]).all()
     half_step = (scale.high - scale.low) / 254 / 2
@@ -39,6 +55,26 @@ def test_codes_are_as_documented():
     codes = quantise(np.array([[0.0, 0.5, 1.0, np.nan, np.inf]]), Scale("probability", 0, 1))
     assert codes.tolist() == [[0, 127, 254, 255, 255]]
     assert quantise(np.zeros((1, 1)), Scale("signed", -3, 3)).item() == 127  # zero is exact
+
+
+@pytest.mark.parametrize(("columns", "kind"), [(MOST_EXACT // 2, "f4"), (MOST_EXACT // 2 + 1, "u1")])
+def test_a_small_figure_holds_what_the_model_computed_and_a_large_one_says_its_half_step(columns, kind):
+    values = np.full((2, columns), 0.9999)
+    axes = [Axis(name, tuple(map(str, range(size))), key=name) for name, size in (("row", 2), ("column", columns))]
+    header, _ = unpack(MatrixFigure((Panel("a", "", values, Scale.of("probability", values)),), *axes, {}).to_bytes())
+    assert header["panels"][0]["values"]["type"] == kind
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_browser_fills_in_counts_as_python_does(tmp_path):
+    word = "{answers} {answers:answer|answers} from {phones} {phones:phone|phones}, {other}"
+    counts = [(0, 1), (1, "1"), (2, "1.0"), ("12", 2)]
+    script = f"""
+    const word = {json.dumps(word)};
+    console.log(JSON.stringify({json.dumps(counts)}.map(([answers, phones]) => fill(word, {{ answers, phones }}))));
+    """
+    said = [Word(word).format(answers=answers, phones=phones, other="{other}") for answers, phones in counts]
+    assert in_node(tmp_path, script) == said
 
 
 def test_exact_values_come_back_bit_for_bit():
@@ -158,28 +194,12 @@ def test_page_carries_the_figure(page):
     assert arrays["head"].shape == (5, 5)
 
 
-NODE = shutil.which("node")
-
-
-def in_node(tmp_path, script: str, **payloads: bytes):
-    """Run the component's modules, then `script`, and return what it prints; `load(name)` gives an unpacked payload."""
-    for name, payload in payloads.items():
-        (tmp_path / name).write_bytes(payload)
-    load = """
-    import { readFileSync } from "node:fs";
-    const load = (name) => unpack(readFileSync(`${process.argv[2]}/${name}`));
-    """
-    (tmp_path / "check.mjs").write_text(component_assets("matrix")[0] + load + script, encoding="utf-8")
-    command = [NODE, tmp_path / "check.mjs", tmp_path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
-
-
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_browser_reads_and_recomputes_what_python_packed(tmp_path):
     explain = attention(seed=3, causal=True)
     shown = np.where(np.isfinite(explain.masked_scores), explain.weights, np.nan)
     exact = figure(panel_of(shown), detail="exact", explain=explain).to_bytes()
-    coded = figure(panel_of(shown)).to_bytes()
+    coded = figure(panel_of(shown), detail="quantised").to_bytes()
     script = """
     const [exact, coded] = [load("exact"), load("coded")];
     const cells = ({ panels: [panel] }) => Array.from(panel.data, (_, i) => valueAt(panel, Math.floor(i / 5), i % 5));

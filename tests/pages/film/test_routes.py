@@ -59,6 +59,7 @@ def test_a_whole_run_is_answered(root: Path):
     assert [frame["number"] for frame in film["frames"]] == list(range(FRAMES))
     assert film["baselines"] == {"majority": 0.5, "bag_of_words": 0.8}
     assert len(film["points"]["texts"]) == POINTS
+    assert film["run"]["apart"]["count"] == sum(film["points"]["held_out"])
     assert film["frames"][1]["layouts"]["pca"]["xy"].shape == (POINTS, 2)
     assert film["frames"][1]["predicted"].shape == film["frames"][1]["certainty"].shape == (POINTS,)
 

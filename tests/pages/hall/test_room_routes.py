@@ -143,10 +143,11 @@ def test_a_file_of_rooms_that_cannot_be_used_is_told_at_the_start_and_in_words(
     assert (answer.status_code, answer.json()["error"]) == (503, words("en")["room.unusable"])
 
 
-@pytest.mark.parametrize("by", ["", "k" * 32, signed("k" * 32) + "x", signed("k" * 32)])
+@pytest.mark.parametrize("by", ["", "{key}", "{signed}x", "{signed}"])
 def test_without_a_key_with_a_made_up_one_and_with_anothers_nothing_that_is_not_theirs_is_told(
     by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_a_network: None, waited: list[float]
 ) -> None:
+    by = by.format(key="k" * 32, signed=signed("k" * 32))
     written = HEAD + SCENE
     for owner in ("home", owner_of("a" * 32)):
         (tmp_path / "lectures" / owner).mkdir(parents=True)

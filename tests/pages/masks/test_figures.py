@@ -38,12 +38,13 @@ def test_other_figures_have_nothing_to_paint() -> None:
 
 
 def test_masks_of_a_batch_stand_side_by_side_in_both_forms() -> None:
-    boolean = {f"self_{name}": MASK for name in ("padding", "causal", "both")} | {"cross": MASK[:3]}
+    boolean = {f"self_{name}": MASK for name in ("padding", "pairs", "causal", "both")} | {"cross": MASK[:3]}
     added = {f"added_{name.removeprefix('self_')}": np.where(mask, 0.0, -np.inf) for name, mask in boolean.items()}
+    added["added_pairs"] = np.where(MASK, 0.0, -1e20)
     drawn = batch_figure(boolean | added, TOKENS, TOKENS[:3], WORDS, ENGLISH_WORDS, version="v", note="")
     header, arrays = unpack(drawn.to_bytes())
-    assert header["columns"] == 4
-    assert [panel["scale"]["kind"] for panel in header["panels"]] == ["mask"] * 4 + ["added"] * 4
+    assert header["columns"] == 5
+    assert [panel["scale"]["kind"] for panel in header["panels"]] == ["mask"] * 5 + ["added", "large", *["added"] * 3]
     assert arrays["cross"].shape == (3, 5)
     np.testing.assert_array_equal(np.isnan(arrays["added_cross"]), ~MASK[:3])
 

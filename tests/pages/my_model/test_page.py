@@ -6,6 +6,7 @@ import re
 import threading
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -21,6 +22,7 @@ from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import MODELS
 from transformer_core.checkpoints import load
+from transformer_core.open_checkpoints.reference_check import OtherNumbers, Trust
 from transformer_core.user_models.store import OpenedModels
 
 EN = words("en")
@@ -92,6 +94,18 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language)
     remove(app, "tiny")
     assert opened.all() == {}
     assert app.selectbox[0].value != "tiny"
+
+
+@pytest.mark.parametrize(("pads", "key", "language"), [(0, "other_numbers", "en"), (2, "other_numbers_padded", "zh")])
+def test_the_first_number_that_differs_from_the_reference_is_named(pads, key, language, monkeypatch) -> None:
+    other = OtherNumbers("encoder.layer0.residual", "a glass", None, pads, 0.25)
+    found = Trust(0.0, 0.5, "transformers 5", 238, None, other)
+    monkeypatch.setattr("pages.my_model.trust.awaited", lambda *_, **__: SimpleNamespace(value=found))
+    app = run("my_model", lang=language, my_model="sentiment")
+    values = {"site": other.site, "greatest": "0.25", "text": plain("'a glass'"), "pads": pads}
+    said = told(app)
+    assert words(language)[f"my_model.{key}"].format(**values) in said
+    assert words(language)["my_model.badge_differs"] in said
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

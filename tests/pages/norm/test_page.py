@@ -2,6 +2,7 @@
 
 import pytest
 
+from pages.norm.batch import mended
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
@@ -166,5 +167,23 @@ def test_layer_norm_stands_beside_batch_norm_on_a_padded_batch(language: str) ->
     found = batch_norms(bundle=open_bundle("sentiment"), text="I loved it.", n_tokens=64, others=5)
     for share in (found.batch_moves.mean(), found.real_moves.mean(), found.padding):
         assert f"{share:.1%}" in told(app)
+    assert words(language)[f"norm.mended_{mended(found.batch_moves.mean(), found.real_moves.mean())}"] in told(app)
     other = run("norm", lang=language, model="gpt", norm_batch_open="true")
     assert words(language)["norm.no_padding"].format(name="gpt") in told(other)
+
+
+@pytest.mark.parametrize(
+    ("padded", "real", "said"),
+    [
+        (0.556, 0.639, "worse"),
+        (0.2, 0.2006, "worse"),
+        (0.2, 0.2004, "same"),
+        (0.2, 0.1996, "same"),
+        (0.2, 0.1994, "part"),
+        (0.2, 0.05, "part"),
+        (0.2, 0.0499, "nearly"),
+        (0.0, 0.0, "same"),
+    ],
+)
+def test_what_leaving_padding_out_mends_is_said_by_what_was_measured(padded: float, real: float, said: str) -> None:
+    assert mended(padded, real) == said

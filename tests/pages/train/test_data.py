@@ -147,7 +147,12 @@ def test_another_encoding_is_found_and_shown() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_broken_rows_are_counted_and_shown(language: str) -> None:
     app = upload("mine.csv", f"{TABLE}\n99,only two\n100,,good\n".encode(), language)
-    assert any(words(language)["data.broken"].format(count=2) == box.label for box in app.expander)
+    said = words(language)
+    (box,) = (box for box in app.expander if said["data.broken"].format(count=2) == box.label)
+    assert said["data.broken_of"].format(count=1, why=said["intake.too_few_cells"]) in box.markdown[0].value
+    assert [said["intake.empty_text"] in one.value for one in box.caption] == [False, True]
+    app = upload("mine.csv", f"{TABLE}\n100,,good\n".encode(), language)
+    assert any(box.label == said["data.broken"].format(count=1) for box in app.expander)
     assert not button(app, "train.start", language).disabled
 
 
@@ -174,7 +179,7 @@ def test_reviews_on_this_machine(tmp_path: Path) -> None:
                 (folder / f"{i}_1.txt").write_text(f"a {word} film of {part} number {i}")
     app = run("train", source="imdb", path=str(tmp_path), examples="64", held_out="32")
     assert not app.exception
-    assert words("en")["data.reviews"].format(count=96) in told(app)
+    assert words("en")["data.reviews"].format(count=128) in told(app)  # of which a quarter can be held out
     button(app, "train.start").click().run()
     (store,) = RunList(tmp_path / "runs").all()
     assert store.spec.data.labels == ("negative", "positive")
@@ -234,7 +239,7 @@ def test_pasted_pairs_are_read_and_learned_from(language: str, tmp_path: Path) -
     app = run("train", lang=language, source="pairs", pairs=PAIRS + "\nno tab")
     assert not app.exception
     assert words(language)["data.pairs_read"].format(count="30") in told(app)
-    assert "too few cells" in told(app)
+    assert words(language)["intake.too_few_cells"] in told(app)
     button(app, "train.start", language).click().run()
     (store,) = RunList(tmp_path / "runs").all()
     assert store.spec.data.given == Given(name="", count=30)

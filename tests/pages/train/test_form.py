@@ -7,8 +7,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.testing.v1 import AppTest, local_script_runner
 
 from pages.train import form as train_form
-from pages.train.data import Base, Learned
-from pages.train.form import wanted
+from pages.train.article import alone, together
+from pages.train.data import Base, Learned, in_language
+from pages.train.form import too_few, wanted
 from pages.train.settings import (
     ALL,
     LANGUAGE,
@@ -25,7 +26,7 @@ from pages.train.settings import (
 )
 from pages.ui.language import words
 from tests.helpers.pages import run, told
-from transformer_core.evaluation.article_differences import article_measured
+from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, ArticleRow, article_measured
 from transformer_core.training.runs.presets import PRESETS, QUICK, fitted
 from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.spec import KIND_OF_SOURCE, Origin
@@ -224,3 +225,59 @@ def test_what_the_articles_choices_are_worth_stands_under_its_preset(language: s
         row = next(line for line in table.splitlines() if line.startswith(f"| {said[f'article.{choice}']} |"))
         assert f"**{worth:+.1f}**".replace("-", "−") in row
     assert not any(said["article.heading"] == box.label for box in run("train", lang=language).expander)
+
+
+@pytest.mark.parametrize(
+    ("alone_train", "all_train", "said"),
+    [
+        (0.75, 0.599, ("each_learns", "all_little")),
+        (0.749, 0.6, ("some_slow", "all_partly")),
+        (1.0, 0.749, ("each_learns", "all_partly")),
+        (1.0, 0.75, ("each_learns", "all_learns")),
+    ],
+)
+def test_what_is_said_of_the_articles_choices_follows_from_what_was_measured(
+    alone_train: float, all_train: float, said: tuple[str, str]
+) -> None:
+    reached = dict.fromkeys(CHOICES, 1.0) | {"norm": alone_train, "ours": 1.0, "all": all_train}
+    rows = tuple(ArticleRow(choice, 0, train, 0.7, 550) for choice, train in reached.items())
+    found = ArticleMeasured(rows, examples=1_200, tokens=128, epochs=12, command="", file="")
+    for name, sentence in zip(said, (alone(found), together(found)), strict=True):
+        assert sentence.startswith(words("en")[f"article.{name}"].partition("{")[0])
+
+
+def test_no_more_is_asked_for_than_is_there_and_at_most_a_quarter_is_held_out() -> None:
+    spec = change(QUICK, examples=1_200, held_out=200)
+    assert too_few(spec, None) == ""
+    assert too_few(spec, 1_400) == ""
+    assert too_few(spec, 1_399) == words("en")["data.too_few"].format(there="1,399", asked="1,400")
+    more = change(spec, held_out=1_000)
+    assert too_few(more, 4_000) == ""
+    assert too_few(more, 3_999) == words("en")["data.too_many_held_out"].format(there="3,999", most="999")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_preset_learns_from_texts_in_the_readers_language(language: str) -> None:
+    app = run("train", lang=language)
+    assert app.button_group(key="preset@train").value == "quick"
+    assert widget(app, LANGUAGE).value == language
+    assert "language" not in app.query_params
+    for name, spec in PRESETS.items():
+        read = in_language(spec, language)
+        assert read.data.language == (language if apply((LANGUAGE,), spec.data.source) else "en"), name
+
+
+def test_presets_whose_data_are_not_there_come_last_in_grey_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    missing = [name for name, spec in PRESETS.items() if spec.data.source == "imdb"]
+    monkeypatch.delenv("VITRINE_DATA", raising=False)
+    app = run("train")
+    said, reason = [one.content for one in app.button_group(key="preset@train").proto.options], words("en")
+    assert said[-len(missing) :] == [f":gray[{reason[f'preset.{name}']}]" for name in missing]
+    assert not any(":gray" in one for one in said[: -len(missing)])
+    assert reason["train.presets_without_data"] in told(app)
+    monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
+    app = run("train")
+    assert not any(":gray" in one.content for one in app.button_group(key="preset@train").proto.options)
+    assert reason["train.presets_without_data"] not in told(app)

@@ -1,13 +1,14 @@
 """The fresh maps beside the film's: what the page says is what the engine measures, and only where there are maps."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
 from pages.train.figures import map_chart, moves_chart, reach_of
-from pages.train.refitted import times_as_far
+from pages.train.refitted import cost_of_aligning, times_as_far, what_is_left
 from pages.ui import asking
 from pages.ui.asking import ask
 from pages.ui.language import words
@@ -37,6 +38,24 @@ def test_both_maps_and_their_displacement_are_shown(language: str, tmp_path: Pat
     for number in (aligned, refitted, turned, found.aligned_moved[2], found.refitted_moved[2]):
         assert f"{number:.2f}" in told(app)
     assert f"{found.refitted_trust[2]:.3f}" in told(app)
+
+
+@pytest.mark.parametrize(
+    ("refitted", "turned", "trust", "said"),
+    [
+        (2.0, 1.0, 0.910, ("left", "trust_cost")),
+        (2.0, 0.4, 0.909, ("nothing_left", "trust_little")),
+        (2.0, 0.5, 0.891, ("nothing_left", "trust_little")),
+        (2.0, 0.6, 0.890, ("left", "trust_gain")),
+    ],
+)
+def test_what_turning_and_aligning_do_is_said_by_their_numbers(
+    refitted: float, turned: float, trust: float, said: tuple[str, str]
+) -> None:
+    found = Mock(mean_moved=(0.5, refitted, turned), refitted_trust=np.array([trust]), aligned_trust=np.array([0.9]))
+    for name, sentence in zip(said, (what_is_left(found), cost_of_aligning(found)), strict=True):
+        assert sentence.startswith(SAID[name].partition("{")[0])
+        assert sentence.endswith(SAID[name].rpartition("}")[2])
 
 
 def test_the_first_frame_has_moved_from_nowhere(tmp_path: Path) -> None:

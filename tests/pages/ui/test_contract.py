@@ -20,7 +20,7 @@ from pages.ui.verdict import Verdict
 from tests.helpers import nightly_but
 from tests.helpers.engine import odd_model
 from tests.helpers.made_runs import SPECS, made_run
-from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, told
+from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, texts, told
 from transformer_core.analysis.lab.cases import ANSWERING
 from transformer_core.bundle import save
 from transformer_core.training.runs.run_list import RunList
@@ -36,6 +36,18 @@ BESIDE = {  # how many more exports than pictures: of tables; fewer where one is
     ("norm", "orders"): 2,
     ("translation", "toy"): -1,
 }
+
+
+PLACE = re.compile(r"{[a-z_]\w*}|{\w+:[^{}|]*\|")
+MANY = {form for word in words("en").values() for form in re.findall(r"{\w+:[^|}]*\|(\w+s)}", word)}
+ONE_OF_MANY = re.compile(rf"(?<![\d.,])\b1 ({'|'.join(sorted(MANY))})\b")
+
+
+def reads_well(app: AppTest) -> None:
+    """Check that no text of a page has a place that nothing was put into, nor 1 of what is many, such as "1 tokens"."""
+    for text in texts(app):
+        assert not PLACE.search(text), text
+        assert not ONE_OF_MANY.search(text), text
 
 
 def under_covers(app: AppTest) -> Iterator[object]:
@@ -110,11 +122,14 @@ def test_a_part_opens_on_a_picture_and_stands_whatever_its_link_says(
 ) -> None:
     language = tuple(LANGUAGES)[(number + turn) % 2]
     fixed = named(page, part)
-    opens_on_a_picture(run(page, lang=language, **fixed), language, page, part)
+    app = run(page, lang=language, **fixed)
+    opens_on_a_picture(app, language, page, part)
+    reads_well(app)
     assert "lang" in looked_up
     odd = looked_up.odd(number + 5 * turn, fixed)
     app = run(page, **odd, **looked_up.boxes, **fixed)  # its boxes look up more names
     assert not app.exception, odd
+    reads_well(app)
     assert "](" not in "".join(toast.value for toast in app.toast).replace("\\](", "")
 
 
@@ -126,8 +141,7 @@ def opens_on_a_picture(app: AppTest, language: str, page: str, part: str) -> Non
     assert f"{page}.heading" not in words(language) or words(language)[f"{page}.heading"] in told(app)
     looked = prose(language, page).get(f"look_{part}", "") if page == "encoder" else ""
     assert all(paragraph in told(app) for paragraph in looked.split("\n\n"))  # the picture stands between them
-    for name, value in named(page, part).items():
-        assert app.session_state[f"{name}@{page}"] == value
+    assert not part or app.session_state["part"] == part
     if (page, part) not in SCREENS:
         return
     assert any(app.get(kind) for kind in PICTURES)
@@ -241,6 +255,7 @@ def test_a_text_without_a_token_of_its_own_is_answered_in_words_and_not_lost(
     model = {"model": DROPPING[page]} if page in DROPPING and text not in SPECIAL else {}
     app = run(page, text=text, **named(page, part), **model, **(BOXES_OPEN if text in SPECIAL else {}))
     assert not app.exception, ascii(text)
+    reads_well(app)
     if text == BLANK:
         assert words("en")["text.empty"] in note(app)
         return

@@ -22,10 +22,21 @@ from pages.ui.lectures import (
 from pages.ui.tour import FIRST_TOUR, NEWEST, measured
 from tests.helpers import nightly_but
 from tests.helpers.made_runs import made_run
-from tests.helpers.pages import asks, first_screen, told
+from tests.helpers.pages import asks, first_screen, told, uncovered
 from transformer_core.analysis.questions import QUESTIONS, Finding
 
 OURS = [(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.md"))]
+DO_NOT_ANSWER = {  # figures that may stay open while a question of this kind is
+    "verdict": {"architecture"},
+    "nearest_word": {"embeddings_vectors", "embeddings_cosine"},
+    "without_positions": {"chart"},
+    "under_a_causal_mask": {"masks_painter"},
+    "a_head_off": {"heads", "head_large"},
+    "half_of_the_gradient": {"before_gates"},
+}
+OF_A_POINTER = re.compile(
+    r"\b(click|drag|hover|point at|press|mouse|tap|swipe|box above)\b|点击|拖[动回]|鼠标|指针|按下", re.I
+)
 IN_THE_GATE = {(FIRST_TOUR, "en"), ("how_an_encoder_learns", "zh")}
 HEAD = "---\ntitle: A lecture\nabout: On one thing.\nminutes: 5\n---\n"
 SCENE = """
@@ -80,6 +91,7 @@ def test_what_is_written_is_read_again() -> None:
             "line 7, scene 'A scene': screen has the page 'atention', must be one",
         ),
         ("screen: attention", "attention", "its first line must be screen: and a value"),
+        ("\nTwo sentences.", "open: Heads!\nTwo sentences.", "open has 'Heads!', must be names of figures"),
         ("_part=heads", "_part=hats", "screen has attention_part='hats', must be one of heads, arcs"),
         ("model=sentiment", "model=nobody", "screen has model='nobody', and there is no such model"),
         ("layer=0", "layer=one", "screen has layer='one', must be a whole number"),
@@ -151,6 +163,18 @@ def test_our_lectures_are_there_in_both_languages_with_the_same_scenes() -> None
                 assert one.question.measured == other.question.measured
 
 
+@pytest.mark.parametrize(("name", "language"), OURS)
+def test_a_scene_of_ours_names_its_figures_leaves_open_what_does_not_answer_and_speaks_of_no_pointer(
+    name: str, language: str
+) -> None:
+    for scene in ours(name, language).scenes:
+        asked = "" if scene.question is None else scene.question.words + " ".join(scene.question.options.values())
+        assert not OF_A_POINTER.search(scene.title + scene.text + asked), scene.title
+        assert scene.figure or scene.page == "train", scene.title
+        if scene.question is not None:
+            assert set(scene.left_open.split()) <= DO_NOT_ANSWER.get(scene.question.measured, set()), scene.title
+
+
 @pytest.mark.parametrize(("name", "language"), nightly_but(OURS, IN_THE_GATE))
 def test_every_question_of_ours_has_the_measured_answer_among_its_options(name: str, language: str) -> None:
     for scene in ours(name, language).scenes:
@@ -178,7 +202,9 @@ def test_every_scene_of_ours_opens_as_it_is_written(name: str, language: str) ->
             found = measured(scene)
             said = said_of(found, scene.question.measured, language)
             assert said not in told(app)
+            assert uncovered(app) == set(scene.left_open.split()), scene.title
             app = question.set_value(found.option).run()
+            assert uncovered(app) > set(scene.left_open.split())
             assert said in told(app)
             assert words(language)["try.right"] in told(app)
 

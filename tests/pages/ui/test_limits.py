@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import secrets
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -226,6 +227,30 @@ def test_a_full_queue_refuses_and_leaves_nothing_and_nothing_older_goes(
     assert refused == ["3 runs wait already, and no more may; stop one, or come back later"] * 37
     found = {store.id for store in RunList(tmp_path).all()}
     assert found == {older.id, *slots.Queue(tmp_path).runs()}
+
+
+@pytest.mark.usefixtures("on_a_network", "patched_launcher")
+def test_no_key_starts_nothing_and_fresh_keys_of_one_address_fill_no_queue_in_which_a_class_has_room(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    people = 40
+    assert people < runs.MOST_RUNS_OF_AN_ADDRESS < slots.MOST_QUEUED
+    monkeypatch.setattr(runs, "MOST_RUNS_OF_AN_ADDRESS", 6)
+    monkeypatch.setattr(slots, "MOST_QUEUED", 10)
+    monkeypatch.setattr(runs, "_started_from", {})
+    assert _pressed(2, at_once=False) == [words("en")["run.cookies"]] * 2
+    monkeypatch.setattr(runs, "is_person", lambda: True)
+    monkeypatch.setattr(runs, "visitor", lambda: secrets.token_hex(16))  # another one each time
+    monkeypatch.setattr(runs, "address", lambda: "10.0.0.1")
+    refused = _pressed(18, at_once=False)
+    assert refused == [words("en")["run.address"].format(most=6)] * 12
+    waiting = slots.Queue(tmp_path).runs()
+    assert len(waiting) == 6
+    monkeypatch.setattr(runs, "address", lambda: "10.0.0.2")
+    assert _pressed(1, at_once=False) == []
+    monkeypatch.setattr(runs, "address", lambda: "10.0.0.1")
+    RunList(tmp_path).open(waiting[0]).ask("stop")
+    assert _pressed(1, at_once=False) == []
 
 
 def test_a_server_that_begins_looks_for_what_waits_and_one_for_looking_does_not(

@@ -199,6 +199,13 @@ def test_the_text_follows_and_an_untouched_one_does_not() -> None:
     assert app.text_input[0].value == "my own words"
 
 
+def test_a_text_is_kept_though_the_page_is_left_before_it_was_read() -> None:
+    app = run("tokens")
+    app.text_input[0].set_value(TEXT)
+    app.switch_page(str(page_path("embeddings"))).run()
+    assert app.text_input[0].value == TEXT
+
+
 def test_a_finished_run_of_a_gpt_is_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
     store = made_run(tmp_path / "runs", SPECS["gpt"])

@@ -142,3 +142,25 @@ def test_every_control_begins_in_the_browser_with_what_the_server_holds() -> Non
     app = opened(length="32", rate="0.25", scaled="off")
     assert [list(slider.proto.default) for slider in app.slider] == [[32.0], [0.25]]
     assert app.toggle[0].proto.default is False
+
+
+def grouped() -> None:
+    import streamlit as st
+
+    from pages.ui.url import choose_in_groups
+
+    groups = {"How?": {"gates": "Gates", "step": "One step"}, "Why?": {"look": "Where it looks"}}
+    st.markdown(choose_in_groups(groups, name="part", default="gates"))
+
+
+def test_one_option_of_all_groups_is_chosen() -> None:
+    app = AppTest.from_function(grouped)
+    app.query_params["part"] = "step"
+    app.run()
+    assert [app.markdown[0].value, *(group.value for group in app.segmented_control)] == ["step", "step", None]
+    app.segmented_control[1].set_value("look").run()
+    assert [app.markdown[0].value, *(group.value for group in app.segmented_control)] == ["look", None, "look"]
+    assert app.query_params["part"] == "look"
+    app.segmented_control[0].set_value("gates").run()
+    assert [app.markdown[0].value, *(group.value for group in app.segmented_control)] == ["gates", "gates", None]
+    assert "part" not in app.query_params

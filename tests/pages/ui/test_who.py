@@ -113,7 +113,7 @@ def test_at_home_one_person_may_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("on_a_network")
 def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     who._wrong.clear()
-    monkeypatch.setattr(who, "_address", lambda: "10.0.0.1")
+    monkeypatch.setattr(who, "address", lambda: "10.0.0.1")
     session = AppTest.from_function(told_in_a_session)
     session.session_state["try"] = ""
     assert found(session)[1:] == (False, False)  # no secret is set, so none is right
@@ -127,7 +127,7 @@ def test_the_secret_lets_a_session_do_all_and_guessing_is_stopped(monkeypatch: p
     other.session_state["try"] = "a long secret"
     assert found(other)[1:] == (False, False)
     assert found(session)[1:] == (True, True)
-    monkeypatch.setattr(who, "_address", lambda: "10.0.0.2")
+    monkeypatch.setattr(who, "address", lambda: "10.0.0.2")
     other.session_state["try"] = "a long secret"
     assert found(other)[1:] == (True, True)
     who._wrong.clear()
@@ -354,3 +354,22 @@ def test_every_page_has_the_sign(page: str | None, monkeypatch: pytest.MonkeyPat
     app = run(page, lang="zh")
     assert not app.exception
     assert app.get("bidi_component")
+
+
+def test_servers_that_start_at_once_sign_with_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(who.SIGNING, str(tmp_path / "new" / "key"))
+    exists = Path.exists
+
+    def first_one_is_there(path: Path) -> bool:
+        """Let another server write its key just after this one has found none."""
+        found = exists(path)
+        if not found:
+            monkeypatch.setattr(Path, "exists", exists)
+            others.append(who._signing.__wrapped__())
+        return found
+
+    others: list[bytes] = []
+    monkeypatch.setattr(Path, "exists", first_one_is_there)
+    assert who._signing.__wrapped__() == others[0] == (tmp_path / "new" / "key").read_bytes()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["key"]
+    assert (tmp_path / "new" / "key").stat().st_mode & 0o777 == 0o600

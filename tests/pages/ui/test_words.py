@@ -6,9 +6,10 @@ from pathlib import Path
 
 import polib
 import pytest
+from markdown_it import MarkdownIt
 
 from pages.ui.glossary import explained, terms_of
-from pages.ui.language import ASSETS, LANGUAGES, prose, words
+from pages.ui.language import ASSETS, LANGUAGES, Word, prose, words
 from pages.ui.number_format import significant, significant_in_tex
 from transformer_core.sites import SITES
 
@@ -18,7 +19,12 @@ SOURCES = [path for path in (ASSETS.parent / "pages").glob("**/*.py") if "figure
 
 def places(text: str) -> set[str]:
     """Return the names in curly brackets."""
-    return set(re.findall(r"{(\w+)}", text))
+    return set(re.findall(r"{(\w+)(?::[^{}|]*)?}", text))
+
+
+def counted(text: str) -> set[str]:
+    """Return the names whose value chooses between two forms of a word."""
+    return set(re.findall(r"{(\w+):[^|}]*\|", text))
 
 
 def test_both_languages_have_the_same_keys_with_the_same_places() -> None:
@@ -28,6 +34,8 @@ def test_both_languages_have_the_same_keys_with_the_same_places() -> None:
         assert word.strip(), f"{key} is empty in English"
         assert chinese[key].strip(), f"{key} is empty in Chinese"
         assert places(word) == places(chinese[key]), f"{key} has other places in Chinese"
+        assert counted(word) <= places(word), f"{key} counts what it does not say"
+        assert not counted(chinese[key]), f"{key}: Chinese has one form for all counts"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -38,6 +46,19 @@ def test_both_languages_have_the_same_sections(page: str) -> None:
         assert english[name], f"{page}: {name} is empty in English"
         assert chinese[name], f"{page}: {name} is empty in Chinese"
         assert places(english[name]) == places(chinese[name])
+        assert counted(english[name]) <= places(english[name])
+        assert not counted(chinese[name])
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(1, "1 row is"), ("1", "1 row is"), (0, "0 rows are"), (2, "2 rows are"), ("1.0", "1.0 rows are")],
+)
+def test_a_word_has_the_form_of_its_count(count: object, said: str) -> None:
+    assert Word("{count} {count:row is|rows are}").format(count=count) == said
+    assert Word("{count:the row|all {count} rows}, {width:.0f} {width:row|rows}").format(count=1, width=1.0) == (
+        "the row, 1 row"
+    )
 
 
 def test_every_language_has_every_page() -> None:
@@ -158,6 +179,16 @@ def test_bold_words_stay_bold_where_chinese_letters_stand_beside_them() -> None:
     assert found.count("<strong><dfn") == found.count("</dfn></strong>") == 2
     assert found.count("**词**") == 2
     assert "**<" not in found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_shows_its_stars(language: str) -> None:
+    """CommonMark ends bold words at no stop that a letter follows, as Chinese has it."""
+    said = [text for page in PAGES for text in prose(language, page).values()]
+    said += [text for text in words(language).values() if "**" in text]
+    said += [path.read_text(encoding="utf-8") for path in ASSETS.glob("checkpoints/*/card*.md")]
+    rendered = (MarkdownIt().render(re.sub(r"\{\w+\}", "x", text)) for text in said)
+    assert [text for text in rendered if "**" in re.sub(r"<code>.*?</code>", "", text, flags=re.DOTALL)] == []
 
 
 @pytest.mark.parametrize("text", ["`softmax`", r"$\mathrm{softmax}$", "[softmax](#x)", "softmax-like", "presoftmax"])

@@ -1,6 +1,9 @@
 """The Why? page: every question, control and link, and scripts that repeat its numbers."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from pages.ui.asking import ask
 from pages.ui.language import words
 from pages.ui.models import open_bundle
 from pages.ui.number_format import percent
+from pages.why import gates as gates_question
+from pages.why import heads, query_key, residuals, scaling, times, trials
 from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
@@ -180,3 +185,90 @@ def test_parameters_are_counted_from_the_model_in_the_header() -> None:
     saved = parameters_saved(bundle=bundle)
     assert saved.whole_own == bundle.n_parameters
     assert np.isclose(saved.shared / saved.own, 0.75)
+
+
+def cost_of(times_of_layer: tuple[float, float]) -> SimpleNamespace:
+    """Return what the question on cost is judged by."""
+    return SimpleNamespace(layer=times_of_layer)
+
+
+def unprojected(share: float, even: float = 0.1) -> SimpleNamespace:
+    """Return a sentence whose words give this share to themselves at the vectors' own length."""
+    return SimpleNamespace(shares=np.array([0.0, share]), reaches=np.array([0.0, 1.0]), even=even)
+
+
+def tied(scores: float, weights: float) -> SimpleNamespace:
+    """Return a head whose scores and weights are so asymmetric where Q = K."""
+    return SimpleNamespace(scores_asymmetry=[1.0, scores], weights_asymmetry=[1.0, weights])
+
+
+def trained(gap: float, noise: float) -> SimpleNamespace:
+    """Return trainings whose variants lie so far apart, and seeds alone."""
+    return SimpleNamespace(gap=lambda *_: gap, noise=lambda *_: noise)
+
+
+def left_over(gradient: float) -> SimpleNamespace:
+    """Return stacks of which those with pre-norm keep this much of a gradient."""
+    return SimpleNamespace(norms=("none", "pre"), without_residuals=np.array([[9.0, 9.0], [9.0, gradient]]))
+
+
+@pytest.mark.parametrize(
+    ("judge", "found", "outcome"),
+    [
+        *(
+            (heads._outcome, SimpleNamespace(targets=n, weights=range(6)), said)
+            for n, said in ((1.9, "few"), (2.0, "half"), (3.9, "half"), (4.0, "many"))
+        ),
+        *(
+            (heads._clock, ratio, said)
+            for ratio, said in ((0.89, "shorter"), (0.91, "same"), (1.09, "same"), (1.11, "longer"))
+        ),
+        *(
+            (scaling._outcome, SimpleNamespace(greatest=[share]), said)
+            for share, said in ((0.5, "mixed"), (0.51, "most"), (0.9, "most"), (0.91, "winner"))
+        ),
+        *(
+            (query_key._outcome_of_projections, unprojected(share, even), said)
+            for share, even, said in (
+                (0.19, 0.1, "even"),
+                (0.21, 0.1, "half"),
+                (0.49, 0.1, "half"),
+                (0.5, 0.1, "self"),
+                (0.6, 0.5, "self"),
+            )
+        ),
+        *(
+            (query_key._outcome_of_symmetry, tied(*two), said)
+            for two, said in (((0.009, 0.009), "both"), ((0.009, 0.01), "scores"), ((0.01, 0.0), "neither"))
+        ),
+        *(
+            (times._outcome_of_cost, cost_of(two), said)
+            for two, said in (((1.0, 2.4), "two"), ((1.0, 2.5), "three"), ((1.0, 3.4), "three"), ((1.0, 3.5), "four"))
+        ),
+        *(
+            (times._outcome_of_scorings, SimpleNamespace(ratio=ratio), said)
+            for ratio, said in ((2.9, "alike"), (3.0, "tens"), (29.9, "tens"), (30.0, "hundred"))
+        ),
+        *(
+            (lambda found: trials.clearly(found, "a", "b"), trained(*two), said)
+            for two, said in (
+                ((0.03, 0.02), "better"),
+                ((0.02, 0.02), "same"),
+                ((-0.02, 0.02), "same"),
+                ((-0.03, 0.02), "worse"),
+                ((0.01, 0.0), "same"),
+                ((0.011, 0.0), "better"),
+            )
+        ),
+        *(
+            (residuals._outcome, left_over(left), said)
+            for left, said in ((0.009, "vanished"), (0.01, "weaker"), (0.49, "weaker"), (0.5, "whole"))
+        ),
+        *(
+            (gates_question._outcome, SimpleNamespace(silent_relu=np.array([share])), said)
+            for share, said in ((0.24, "quarter"), (0.25, "half"), (0.59, "half"), (0.6, "most"))
+        ),
+    ],
+)
+def test_each_question_is_judged_by_its_number(judge: Callable[[Any], str], found: Any, outcome: str) -> None:
+    assert judge(found) == outcome

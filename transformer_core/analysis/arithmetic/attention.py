@@ -27,11 +27,11 @@ def _projected(run: Pass, scope: str, role: str) -> Computation:
         split = x.unflatten(-1, (heads, d_head)).transpose(1, 2)  # (batch, head, pos, d_head)
         symbols = rf"x_{{<i>,\,<h>\cdot{d_head}+<j>}}"
         return Computation(symbols, "<x>", same, {"x": split}, sources={"x": source})
-    weight = proj.weight.double().unflatten(0, (heads, d_head))  # (head, d_head, d_model)
+    weight = proj.weight.cpu().double().unflatten(0, (heads, d_head))  # (head, d_head, d_model)
     product = matrix_product(x[:, None], weight.mT)  # (batch, head, pos, d_head)
     symbols, numbers, values = rf"x_{{<i>}}\cdot W^{{{letter}(<h>)}}_{{:,<j>}}", "<dot>", {}
     if proj.bias is not None:
-        values["b"] = proj.bias.double().unflatten(0, (heads, 1, d_head))
+        values["b"] = proj.bias.cpu().double().unflatten(0, (heads, 1, d_head))
         symbols, numbers = rf"{symbols}+b^{{{letter}(<h>)}}_{{<j>}}", "<dot>+<b>"
     return Computation(symbols, numbers, plus, values, {"dot": product}, sources={"x": source})
 
@@ -57,9 +57,9 @@ def linear(x: Tensor, proj: Linear, names: tuple[str, str, str], sources: Mappin
         names: of a row of x, of the matrix and of the bias in the formula.
     """
     row, matrix, bias = names
-    values = {} if proj.bias is None else {"b": proj.bias.double()}
+    values = {} if proj.bias is None else {"b": proj.bias.cpu().double()}
     symbols = rf"{row}\cdot {matrix}_{{:,<j>}}" + (rf"+{bias}_{{<j>}}" if values else "")
-    dot = matrix_product(x, proj.weight.double().mT)
+    dot = matrix_product(x, proj.weight.cpu().double().mT)
     return Computation(symbols, "<dot>+<b>" if values else "<dot>", plus, values, {"dot": dot}, sources)
 
 
@@ -87,7 +87,7 @@ def scores(run: Pass, scope: str) -> Computation:
     values, divided = {}, attention.scale and attention.additive_scores is None
     if attention.additive_scores is not None:
         features = torch.tanh(q[:, :, :, None] + k[:, :, None])  # (batch, head, query_pos, key_pos, d_head)
-        v = attention.additive_scores.weight.double()[:, None, None]  # (head, 1, 1, d_head)
+        v = attention.additive_scores.weight.cpu().double()[:, None, None]  # (head, 1, 1, d_head)
         dot = Sum(v, features, (v * features).sum(-1))
         symbols, numbers = r"v^{(<h>)}\cdot\tanh(q_{<i>}+k_{<j>})", "<dot>"
     else:

@@ -24,7 +24,7 @@ def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
     owner = scope.removesuffix(".norm")
     if owner == "mlm_head":
         source, proj = run.leaving("encoder"), run.module("mlm_head").transform_proj
-        inside = run[source] @ proj.weight.double().mT + proj.bias.double()
+        inside = run[source] @ proj.weight.cpu().double().mT + proj.bias.cpu().double()
         return exact_gelu(inside), {"u": source}
     if owner.endswith("final_norm"):
         source = f"{owner.removesuffix('.final_norm')}.layer{run.config.n_layers - 1}.residual"
@@ -76,11 +76,11 @@ def normalized(run: Pass, scope: str) -> Computation:
     x, sources = _normalised_stream(run, scope)
     sources = sources | {r"\mu": f"{scope}.mean", "r": f"{scope}.inverse_deviation"}
     values = {
-        "g": norm.weight.double(),
+        "g": norm.weight.cpu().double(),
         "x": x,
         "mu": run[f"{scope}.mean"],
         "deviation": 1 / run[f"{scope}.inverse_deviation"],
-        "b": norm.bias.double(),
+        "b": norm.bias.cpu().double(),
     }
 
     def normal(g: Tensor, x: Tensor, mu: Tensor, deviation: Tensor, b: Tensor) -> Tensor:

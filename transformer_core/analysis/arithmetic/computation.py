@@ -82,9 +82,9 @@ def apart(recorded: Tensor, recomputed: Tensor) -> float:
     Shapes:
         recorded, recomputed: the same
     """
-    both = recorded.double()
+    both = recorded.cpu().double()
     different = (both - recomputed).abs()
-    return float(torch.where(both == recomputed, 0.0, different).nan_to_num(nan=math.inf).max())
+    return float(torch.where(both == recomputed, 0.0, different).nan_to_num(nan=math.inf, posinf=math.inf).max())
 
 
 Index = tuple[int, ...]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.arithmetic.computation import Computation
 from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.layers.embeddings import rows_of
 
 
 def same(x: Tensor) -> Tensor:
@@ -38,8 +39,8 @@ def segment_ids(run: Pass, scope: str) -> Computation:
 
 
 def _row(run: Pass, scope: str, letter: str, picks: str, matrix: Tensor) -> Computation:
-    ids = run[f"{scope}.{picks}"]
-    one_hot_product = matrix.double()[ids]  # (batch, pos, d_model)
+    ids = rows_of(run[f"{scope}.{picks}"], run.config.pad_id)
+    one_hot_product = matrix.cpu().double()[ids]  # (batch, pos, d_model)
     values = {"x": one_hot_product, "id": ids[..., None]}
     pick = picks[0]
 
@@ -52,6 +53,15 @@ def _row(run: Pass, scope: str, letter: str, picks: str, matrix: Tensor) -> Comp
 def token_embedding(run: Pass, scope: str) -> Computation:
     """A row of the embedding matrix."""
     return _row(run, scope, "E", "token_ids", run.token_matrix(scope))
+
+
+def one_hot(run: Pass, scope: str) -> Computation:
+    """1 where the place is the id's, else 0."""
+    source = f"{scope}.token_ids"
+    ids = run[source]
+    places = torch.arange(run.config.vocab_size, device=ids.device)
+    values = {"x": (ids[..., None] == places).double()}
+    return Computation(r"[t_{<i>}=<j>]", "<x>", same, values, sources={"t": source})
 
 
 def segment_embedding(run: Pass, scope: str) -> Computation:

@@ -46,8 +46,8 @@ class Pass:
         return self.model.config  # type: ignore[return-value]
 
     def __getitem__(self, name: str) -> Tensor:
-        """Return a recorded tensor in float64, ids as they are."""
-        tensor = self.trace[name]
+        """Return a recorded tensor in float64, ids as they are; on the processor."""
+        tensor = self.trace[name].cpu()
         return tensor.double() if tensor.is_floating_point() else tensor
 
     def is_edited(self, name: str) -> bool:
@@ -98,13 +98,10 @@ class Pass:
         Shapes:
             returns: broadcastable to (batch, head, query_pos, key_pos); None where nothing is hidden
         """
-        stack, pad_id = scope.partition(".")[0], self.config.pad_id
+        stack = scope.partition(".")[0]
         cross = scope.endswith(("cross_attention", "alignment"))
         ids = self.ids["encoder" if cross else stack]
-        allowed = torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
-        if not cross and stack == "decoder" and self.config.starts_with_pad:
-            allowed[:, 0] = True
-        allowed = allowed[:, None, None, :]
+        allowed = (ids != self.config.padding)[:, None, None, :]
         if stack == "decoder" and not cross and self.config.causal:
             place = torch.arange(ids.shape[1], device=ids.device)
             allowed = allowed & (place[:, None] >= place)
@@ -134,7 +131,7 @@ def pass_through(
 
     read = tuple(str(ids.tolist()) for ids in (*inputs, *options.values()))
     trace = made() if edits else kept_pass(model, ("pass", read), made)
-    ids = dict(zip([name for name in STACKS if hasattr(model, name)], inputs, strict=True))
+    ids = dict(zip([name for name in STACKS if hasattr(model, name)], (each.cpu() for each in inputs), strict=True))
     return Pass(model, ids, trace, segment_ids, tuple(edits or ()))
 
 

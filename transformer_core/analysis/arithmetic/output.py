@@ -28,9 +28,9 @@ def cls_embedding(run: Pass, scope: str) -> Computation:
 
 def mean_embedding(run: Pass, scope: str) -> Computation:
     """The mean over what is not padding."""
-    source, pad_id = run.leaving("encoder"), run.config.pad_id
-    x, ids = run[source], run.ids["encoder"]
-    real = torch.ones_like(x[..., 0]) if pad_id is None else (ids != pad_id).double()  # (batch, pos)
+    source = run.leaving("encoder")
+    x = run[source]
+    real = (run.ids["encoder"] != run.config.padding).double()  # (batch, pos)
     parts = (x * real[..., None]).mT  # (batch, d_model, pos)
     n = real.sum(-1, keepdim=True).clamp(min=1.0)
     return Computation(
@@ -54,8 +54,8 @@ def pooled(run: Pass, scope: str) -> Computation:
         rf"{name}s\cdot W_{{:,<j>}}+b_{{<j>}}{end}",
         f"{name}<dot>+<b>{end}",
         lambda dot, b: torch.relu(dot + b) if bent else torch.tanh(dot + b),
-        {"b": proj.bias.double()},
-        {"dot": matrix_product(run[source], proj.weight.double().mT)},
+        {"b": proj.bias.cpu().double()},
+        {"dot": matrix_product(run[source], proj.weight.cpu().double().mT)},
         {"s": source},
     )
 

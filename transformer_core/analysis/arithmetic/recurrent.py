@@ -31,9 +31,9 @@ def cell_of(run: Pass, scope: str) -> Cell:
 
 def real_positions(run: Pass, scope: str) -> Tensor:
     """Return True where a cell takes a step, False at padding, where its state stays: (batch, pos, 1)."""
-    ids, pad_id = run.ids[scope.partition(".")[0]], run.config.pad_id
-    stays = not scope.startswith("decoder") and pad_id is not None
-    return (ids != pad_id if stays else torch.ones_like(ids, dtype=torch.bool))[..., None]
+    ids = run.ids[scope.partition(".")[0]]
+    stays = not scope.startswith("decoder")
+    return (ids != run.config.padding if stays else torch.ones_like(ids, dtype=torch.bool))[..., None]
 
 
 def _step_before(states: Tensor, scope: str, first: Tensor) -> Tensor:
@@ -72,10 +72,12 @@ def _both_maps(run: Pass, scope: str, leaf: str) -> tuple[dict[str, Tensor], dic
     part = list(letters).index(leaf)
 
     def rows(parameter: Tensor) -> Tensor:
-        return parameter.double().chunk(cell.parts)[part]
+        return parameter.cpu().double().chunk(cell.parts)[part]
 
-    x = f"{scope.partition('.')[0]}.scaled_embedding"
-    values = {"b": rows(cell.input_proj.bias), "c": rows(cell.hidden_proj.bias)}
+    stack = scope.partition(".")[0]
+    x = f"{stack}.one_hot" if f"{stack}.one_hot" in run.trace else f"{stack}.scaled_embedding"
+    biases = {"b": cell.input_proj.bias, "c": cell.hidden_proj.bias}
+    values = {letter: rows(bias) for letter, bias in biases.items() if bias is not None}
     sums = {
         "x": matrix_product(run[x], rows(cell.input_proj.weight).mT),
         "u": matrix_product(hidden_before(run, scope), rows(cell.hidden_proj.weight).mT),
@@ -87,19 +89,25 @@ def _both_maps(run: Pass, scope: str, leaf: str) -> tuple[dict[str, Tensor], dic
     return values, sums, sources, letters[leaf]
 
 
-def _mapped(scope: str, letter: str) -> tuple[str, str, str, str]:
-    """Return the input's part and the state's part of the formula, each in symbols and in places for numbers."""
+def _mapped(scope: str, letter: str, *, one_bias: bool) -> tuple[str, str, str, str]:
+    """Return the input's part and the state's part of the formula, each in symbols and in places for numbers.
+
+    Args:
+        one_bias: as of Cell.
+    """
     symbols = rf"x_{{<i>}}\cdot W^{{({letter})}}_{{:,<j>}}+b^{{({letter})}}_{{<j>}}"
     numbers = "<x>+<b>"
     if scope == "decoder":
         symbols, numbers = rf"{symbols}+a_{{<i>}}\cdot C^{{({letter})}}_{{:,<j>}}", f"{numbers}+<a>"
-    state = rf"h_{{{_earlier(scope)}}}\cdot U^{{({letter})}}_{{:,<j>}}+c^{{({letter})}}_{{<j>}}"
-    return symbols, numbers, state, "<u>+<c>"
+    state = rf"h_{{{_earlier(scope)}}}\cdot U^{{({letter})}}_{{:,<j>}}"
+    if one_bias:
+        return symbols, numbers, state, "<u>"
+    return symbols, numbers, rf"{state}+c^{{({letter})}}_{{<j>}}", "<u>+<c>"
 
 
 def _bent(run: Pass, scope: str, leaf: str, name: str, function: Callable[[Tensor], Tensor]) -> Computation:
     values, sums, sources, letter = _both_maps(run, scope, leaf)
-    symbols, numbers, state, filled = _mapped(scope, letter)
+    symbols, numbers, state, filled = _mapped(scope, letter, one_bias="c" not in values)
     return Computation(
         rf"{name}\left({symbols}+{state}\right)",
         rf"{name}\left({numbers}+{filled}\right)",
@@ -120,9 +128,9 @@ def candidate(run: Pass, scope: str) -> Computation:
     if isinstance(cell_of(run, scope), LstmCell):
         return _bent(run, scope, "candidate", r"\tanh", torch.tanh)
     values, sums, sources, letter = _both_maps(run, scope, "candidate")
-    symbols, numbers, state, filled = _mapped(scope, letter)
+    symbols, numbers, state, filled = _mapped(scope, letter, one_bias="c" not in values)
 
-    def bent(r: Tensor, u: Tensor, c: Tensor, **of_input: Tensor) -> Tensor:
+    def bent(r: Tensor, u: Tensor, c: Tensor | float = 0.0, **of_input: Tensor) -> Tensor:
         return torch.tanh(sum(of_input.values()) + r * (u + c))
 
     return Computation(
@@ -250,8 +258,9 @@ def alignment_scores(run: Pass, scope: str) -> Computation:
     alignment = run.module(scope)
     proj = alignment.query_proj
     sources = {"s": "decoder.start", "h": "decoder.hidden", "m": "encoder.annotations"}
-    q = hidden_before(run, "decoder") @ proj.weight.double().mT + proj.bias.double()  # (batch, target_pos, d_hidden)
-    k = run["encoder.annotations"] @ alignment.key_proj.weight.double().mT  # (batch, source_pos, d_hidden)
+    weight, bias = proj.weight.cpu().double(), proj.bias.cpu().double()
+    q = hidden_before(run, "decoder") @ weight.mT + bias  # (batch, target_pos, d_hidden)
+    k = run["encoder.annotations"] @ alignment.key_proj.weight.cpu().double().mT  # (batch, source_pos, d_hidden)
     q, k = q[:, None], k[:, None]  # (batch, 1, pos, d_hidden)
     where = r",\quad q_{<i>}=h_{<i>-1}W^Q+b^Q,\quad k_{<j>}=m_{<j>}W^K"
     if alignment.additive_scores is None:
@@ -265,7 +274,7 @@ def alignment_scores(run: Pass, scope: str) -> Computation:
             sources,
         )
     features = torch.tanh(q[:, :, :, None] + k[:, :, None])  # (batch, 1, target_pos, source_pos, d_hidden)
-    v = alignment.additive_scores.weight.double()[0]  # (d_hidden,)
+    v = alignment.additive_scores.weight.cpu().double()[0]  # (d_hidden,)
     total = Sum(v, features, (v * features).sum(-1))
     return Computation(rf"v\cdot\tanh(q_{{<i>}}+k_{{<j>}}){where}", "<dot>", plus, {}, {"dot": total}, sources)
 

@@ -44,6 +44,7 @@ RULES: dict[str, Rule] = {
     "segment_ids": Rule("s", embeddings.segment_ids),
     "token_embedding": Rule("e", embeddings.token_embedding),
     "scaled_embedding": Rule("e'", embeddings.scaled_embedding),
+    "one_hot": Rule("x", embeddings.one_hot),
     "segment_embedding": Rule("s", embeddings.segment_embedding),
     "position_embedding": Rule("p", embeddings.position_embedding),
     "residual": Rule("x'", _residual),

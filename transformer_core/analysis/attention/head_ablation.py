@@ -147,7 +147,7 @@ def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "z
         streams = [Stream(layer, part, attended=True) for part in parts]
         found = [conclude_from(bundle, ids.expand(len(one.residual), -1), outcome, one) for one in streams]
         after = torch.cat(found)  # (head, outcome)
-        return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).double().cpu()
+        return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).cpu().double()
 
     after = torch.stack([*_threads.map(without_each, range(n_layers))]).numpy()  # (layer, head, 2)
     change, strongest = after[..., 0] - before, weights.max((-2, -1))

@@ -223,7 +223,7 @@ class Entropies:
         bounds: (query_pos,), the maximum at each token: ln of how many tokens it can look at
 
     Args:
-        greatest: ln n, the entropy of a head that looks at all n tokens alike; typed padding does not count.
+        greatest: ln n, the entropy of a head that looks at all n tokens alike; padding does not count.
     """
 
     heads: np.ndarray
@@ -243,13 +243,13 @@ def entropy(weights: np.ndarray) -> np.ndarray:
     return -(weights * np.log(np.where(weights > 0, weights, 1.0))).sum(-1)
 
 
-def real_positions(encoding: Encoding, pad_id: int | None) -> np.ndarray:
+def real_positions(encoding: Encoding, padding: int) -> np.ndarray:
     """Return which positions are not padding.
 
     Shapes:
         returns: (pos,), boolean
     """
-    return np.array([token_id != pad_id for token_id in encoding.ids])
+    return np.array([token_id != padding for token_id in encoding.ids])
 
 
 def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
@@ -264,7 +264,7 @@ def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     weights = stacked_weights(read_attention(bundle, encoding).trace)
-    real = real_positions(encoding, bundle.config.pad_id)
+    real = real_positions(encoding, bundle.config.padding)
     tokens = entropy(weights)  # (layer, head, query_pos)
     greatest = float(np.log(max(int(real.sum()), 2)))
     keys = np.cumsum(real) if is_causal(bundle) else np.full(len(real), real.sum())  # (query_pos,)

@@ -144,7 +144,7 @@ def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitut
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     places, logits = hidden_logits(bundle, encoding, substitute)
-    probabilities = logits.softmax(-1).double().cpu().numpy()  # (copy, class)
+    probabilities = logits.softmax(-1).cpu().double().numpy()  # (copy, class)
     winner = int(probabilities[0].argmax())
     change = np.full(len(encoding), np.nan)
     change[places] = probabilities[1:, winner] - probabilities[0, winner]
@@ -209,7 +209,7 @@ def word_worth(*, bundle: Bundle, text: str, n_tokens: int) -> WordWorth:
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     words, substitute = words_of(encoding), substitutes(bundle)[0]
     hidden, logits = hidden_logits(bundle, encoding, substitute, [word.places for word in words])
-    probabilities = logits.float().softmax(-1).double().cpu().numpy()  # (copy, outcome)
+    probabilities = logits.float().softmax(-1).cpu().double().numpy()  # (copy, outcome)
     winner = int(probabilities[0].argmax())
     worth = np.full(len(words), np.nan)
     worth[hidden] = probabilities[0, winner] - probabilities[1:, winner]

@@ -56,7 +56,7 @@ def verdict_row(bundle: Bundle, encoding: Encoding) -> np.ndarray:
         return np.eye(len(encoding))[outcome.place]
     if bundle.kind == "bert" or bundle.config.pooling == "cls":
         return np.eye(len(encoding))[0]
-    real = real_positions(encoding, bundle.config.pad_id).astype(np.float64)
+    real = real_positions(encoding, bundle.config.padding).astype(np.float64)
     return real / max(real.sum(), 1.0)
 
 

@@ -86,8 +86,8 @@ class _Tally:
     rows: int
 
 
-def _tally(weights: np.ndarray, encoding: Encoding, pad_id: int | None, causal: bool) -> _Tally:
-    real = real_positions(encoding, pad_id)
+def _tally(weights: np.ndarray, encoding: Encoding, padding: int, causal: bool) -> _Tally:
+    real = real_positions(encoding, padding)
     seen = np.outer(real, real) & np.tri(len(real), k=0 if causal else len(real), dtype=bool)  # (query_pos, key_pos)
     keys = seen.sum(-1)  # (query_pos,)
     places = (places_of(encoding, real) & seen).astype(np.float64)  # (place, query_pos, key_pos)
@@ -111,7 +111,7 @@ def _scored(tallies: Sequence[_Tally]) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def tendencies_of(
-    weights: Sequence[np.ndarray], encodings: Sequence[Encoding], pad_id: int | None, *, causal: bool = False
+    weights: Sequence[np.ndarray], encodings: Sequence[Encoding], padding: int, *, causal: bool = False
 ) -> Tendencies:
     """Score heads on sentences whose weights are known; every query counts the same.
 
@@ -126,7 +126,7 @@ def tendencies_of(
     """
     if not encodings:
         raise ValueError("encodings=() must hold at least one sentence")
-    tallies = [_tally(one, encoding, pad_id, causal) for one, encoding in zip(weights, encodings, strict=True)]
+    tallies = [_tally(one, encoding, padding, causal) for one, encoding in zip(weights, encodings, strict=True)]
     scores, mean_weights, uniform = _scored(tallies)
     return Tendencies(scores, mean_weights, uniform, np.stack([_scored([tally])[0] for tally in tallies]))
 
@@ -143,7 +143,7 @@ def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencie
     """
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     weights = [stacked_weights(read_attention(bundle, encoding).trace)]
-    return tendencies_of(weights, [encoding], bundle.config.pad_id, causal=is_causal(bundle))
+    return tendencies_of(weights, [encoding], bundle.config.padding, causal=is_causal(bundle))
 
 
 def tendencies_of_reviews(
@@ -165,7 +165,7 @@ def tendencies_of_reviews(
     texts = _sample(language, sentences, seed)
     encodings = bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)
     weights = [stacked_weights(read(bundle, encoding, sites=(WEIGHTS,)).trace) for encoding in counted(encodings)]
-    return tendencies_of(weights, encodings, bundle.config.pad_id, causal=is_causal(bundle))
+    return tendencies_of(weights, encodings, bundle.config.padding, causal=is_causal(bundle))
 
 
 @lru_cache(maxsize=8)

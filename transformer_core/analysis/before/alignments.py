@@ -134,8 +134,8 @@ def _looked_at(
     read = torch.tensor([[bos_id, *written[:-1]]], device=source_ids.device)  # (1, target_pos)
     sites = "decoder.alignment.weights" if bundle.kind == "seq2seq" else "decoder.layer*.cross_attention.weights"
     logits, trace = capture(bundle.model, source_ids, read, sites=(sites,))
-    by_head = np.stack([tensor[0].double().cpu().numpy() for _, tensor in trace.items()])
-    chosen = logits[0].double().softmax(-1).cpu()[range(len(written)), written]  # (target_pos,)
+    by_head = np.stack([tensor[0].cpu().double().numpy() for _, tensor in trace.items()])
+    chosen = logits[0].cpu().double().softmax(-1)[range(len(written)), written]  # (target_pos,)
     tokenizer = bundle.tokenizer
     return WordAlignment(
         source=source,

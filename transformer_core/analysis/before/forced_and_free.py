@@ -56,7 +56,7 @@ def forced_and_free(*, bundle: Bundle, text: str, n_tokens: int, target: str) ->
     most = min(MOST_WORDS, source.model.config.max_len - 1)
     given, written = source.given(bundle, target, most)[-most:], source.written(most)
     read = torch.tensor([[source.bos_id, *given[:-1]]], device=source.ids.device)  # (1, step)
-    chances = source.model(source.ids, read)[0].double().softmax(-1).cpu()  # (step, vocab)
+    chances = source.model(source.ids, read)[0].cpu().double().softmax(-1)  # (step, vocab)
     own = chances[torch.arange(len(given)), given]
     highest, favourites = chances.max(-1)
     alone = [*written, *[-1] * len(given)][: len(given)]

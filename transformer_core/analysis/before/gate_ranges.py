@@ -86,9 +86,9 @@ def gate_ranges(*, bundle: Bundle, direction: str = "forward") -> GateRanges:
         chosen = torch.linspace(0, size - 1, min(size, MOST_UNITS), device=x.device).long()
         units = torch.eye(size, device=x.device)[chosen, None].expand(-1, len(ids), -1)
         (slopes,) = torch.autograd.grad(state[0], x, units, is_grads_batched=True)  # (unit, text, pos, d_model)
-    influence = slopes.norm(dim=-1).mean(1).double().cpu().numpy()  # (unit, pos)
+    influence = slopes.norm(dim=-1).mean(1).cpu().double().numpy()  # (unit, pos)
     influence = influence if backward else influence[:, ::-1]  # (unit, distance)
-    gates = np.stack([probe.trace[name].detach().double().mean((0, 1))[chosen].cpu().numpy() for name in names])
+    gates = np.stack([probe.trace[name].detach()[..., chosen].cpu().double().mean((0, 1)).numpy() for name in names])
     ranges = (influence * np.arange(window)).sum(1) / influence.sum(1)
     return GateRanges(
         names=names,

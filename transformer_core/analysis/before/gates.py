@@ -201,7 +201,7 @@ def gates_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: st
 
 
 def _array(trace: Trace, name: str) -> np.ndarray:
-    return trace[name][0].double().cpu().numpy()
+    return trace[name][0].cpu().double().numpy()
 
 
 def _kept_after(kept: np.ndarray, *, backward: bool) -> np.ndarray:

@@ -8,12 +8,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.progress import counted
 
 SYSTEMS = ("attention", "recurrent", "convolution")
@@ -34,12 +35,15 @@ class LayerTypes:
         projections: (length,), multiplications of attention's four projections, which the table leaves out
         steps: (system, length), how many of its operations must wait for the one before
         paths: (path, length), layers or steps between the first position and the last, see path_length
-        seconds: (system, length), medians on one thread; attention's with its projections
+        seconds: (system, length), the least of several calls on one thread; attention's with its projections
 
     Args:
+        d_model: width of the layers.
         measured: when the measurement ended, in seconds since the beginning of 1970, UTC.
+        spread: of the times, as of Stopwatch.
     """
 
+    d_model: int
     systems: tuple[str, ...]
     lengths: np.ndarray
     operations: np.ndarray
@@ -48,11 +52,12 @@ class LayerTypes:
     paths: np.ndarray
     seconds: np.ndarray
     measured: float
+    spread: float
 
-    def overtaken(self) -> int | None:
-        """Return the first length from which on attention multiplies more than recurrence, None where none is."""
-        more = self.operations[0] > self.operations[1]
-        return int(self.lengths[int(more.argmax())]) if more.any() else None
+    def overtaken(self) -> int:
+        """Return the least length at which attention multiplies more than recurrence, measured or not."""
+        alike = {"d_model": self.d_model, "kernel": 1}
+        return next(n for n in count(1) if operations("attention", n, **alike) > operations("recurrent", n, **alike))
 
 
 def operations(system: str, length: int, d_model: int, kernel: int) -> int:
@@ -129,14 +134,15 @@ def layer_types(*, d_model: int, kernel: int, seed: int, measurement: int) -> La
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
         layers = make_layers(d_model, kernel)
-        seconds = np.empty((len(SYSTEMS), len(LENGTHS)))
+        seconds, watch = np.empty((len(SYSTEMS), len(LENGTHS))), Stopwatch()
         for column, length in enumerate(counted(LENGTHS)):
             x = torch.randn(1, length, d_model)
             for row, name in enumerate(SYSTEMS):
                 with alone_on_one_thread():
-                    seconds[row, column] = median_seconds(lambda layer=layers[name], x=x: layer(x), repeats=7)
+                    seconds[row, column] = watch.seconds(lambda layer=layers[name], x=x: layer(x), repeats=7)
     ones = [1] * len(LENGTHS)
     return LayerTypes(
+        d_model=d_model,
         systems=SYSTEMS,
         lengths=np.array(LENGTHS),
         operations=np.array([[operations(name, n, d_model, kernel) for n in LENGTHS] for name in SYSTEMS]),
@@ -145,4 +151,5 @@ def layer_types(*, d_model: int, kernel: int, seed: int, measurement: int) -> La
         paths=np.array([[path_length(name, n, kernel) for n in LENGTHS] for name in PATHS]),
         seconds=seconds,
         measured=time.time(),
+        spread=watch.spread,
     )

@@ -111,4 +111,4 @@ def _values(unit: str, inputs: Tensor, states: Tensor) -> Tensor:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.double().cpu().numpy()
+    return tensor.cpu().double().numpy()

@@ -1,6 +1,7 @@
-"""The GRU as it is often printed, U (r * h), beside the one that its code computes, r * (U h), with the same weights.
+"""The GRU as it is often printed, U (r * h) + c, beside what its code computes, r * (U h + c), with the same weights.
 
-Cho et al. 2014, eq. 8, has the first; torch.nn.GRU, and most code, the second, which needs one matrix product a step.
+Cho et al. 2014, eq. 8, has the first (without biases); torch.nn.GRU, and most code, the second, which needs one matrix
+product a step.
 """
 
 from dataclasses import dataclass
@@ -16,19 +17,21 @@ from transformer_core.models.recurrent.layers import Recurrent
 
 
 class PrintedGruCell(GruCell):
-    """A GRU whose reset gate acts before the product: n = tanh(W_n x + b_n + U_n (r * h) + r * c_n).
+    """A GRU whose reset gate acts before the product, on the state alone: n = tanh(W_n x + U_n (r * h) + b_n + c_n).
 
-    Departure: the bias c_n, which the printed formula lacks, is gated as in GruCell, so that the product alone differs.
+    Textbooks print one bias, which no gate touches; here it is the sum of GruCell's two.
     """
 
     def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
         (hidden,) = state
         size = 2 * self.d_hidden
-        weight, bias = self.hidden_proj.weight, self.hidden_proj.bias
-        gates = torch.sigmoid(inputs[:, :size] + hidden @ weight[:size].T + bias[:size])
+        weight = self.hidden_proj.weight
+        if self.hidden_proj.bias is not None:
+            inputs = inputs + self.hidden_proj.bias
+        gates = torch.sigmoid(inputs[:, :size] + hidden @ weight[:size].T)
         reset, update = gates.chunk(2, -1)  # (batch, d_hidden) each
-        candidate = torch.tanh(inputs[:, size:] + (reset * hidden) @ weight[size:].T + reset * bias[size:])
+        candidate = torch.tanh(inputs[:, size:] + (reset * hidden) @ weight[size:].T)
         return (torch.lerp(candidate, hidden, update),)
 
 
@@ -78,7 +81,7 @@ def printed_gru(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "f
     backward = direction == "backward"
     embedded = model.embedding(ids) * model.scale
     computed, printed = (
-        one(embedded, backward=backward)[0][0].double().cpu().numpy() for one in (layer, Recurrent(twin))
+        one(embedded, backward=backward)[0][0].cpu().double().numpy() for one in (layer, Recurrent(twin))
     )
     apart = np.abs(computed - printed)
     last = 0 if backward else len(encoding) - 1

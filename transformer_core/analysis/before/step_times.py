@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread, log_log_slope
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.initialization import initialize
@@ -28,7 +28,7 @@ LATE = 4
 
 @dataclass(frozen=True, eq=False)
 class StepTimes:
-    """Median times of one layer on one thread, in seconds, by the length of the sequence.
+    """Times of one layer on one thread, the least of several calls, in seconds, by the length of the sequence.
 
     Shapes:
         lengths: (length,)
@@ -41,6 +41,7 @@ class StepTimes:
         systems: "gru", "lstm", "attention" (self-attention with four heads and its four projections).
         step_slopes, reading_slopes: of log time against log length over the four longest, one per system.
         measured: when the measurement ended, in seconds since the beginning of 1970, UTC.
+        spread: of the times, as of Stopwatch.
     """
 
     systems: tuple[str, ...]
@@ -51,6 +52,7 @@ class StepTimes:
     step_slopes: tuple[float, ...]
     reading_slopes: tuple[float, ...]
     measured: float
+    spread: float
 
 
 @torch.inference_mode()
@@ -69,17 +71,17 @@ def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
         raise ValueError(f"d_model={d_model} must be one of {', '.join(map(str, WIDTHS))}")
     generator = torch.Generator().manual_seed(seed)
     layers = _layers(d_model, generator)
-    step, reading = np.empty((2, len(SYSTEMS), len(LENGTHS)))
+    (step, reading), watch = np.empty((2, len(SYSTEMS), len(LENGTHS))), Stopwatch()
     for column, length in enumerate(counted(LENGTHS)):
         x = torch.randn(1, length, d_model, generator=generator)  # (batch, pos, d_model)
         for row, name in enumerate(SYSTEMS):
             with alone_on_one_thread():
-                reading[row, column] = median_seconds(lambda layer=layers[name], x=x: layer(x), repeats=5)
-                step[row, column] = median_seconds(_one_more(layers[name], x), repeats=51)
+                reading[row, column] = watch.seconds(lambda layer=layers[name], x=x: layer(x), repeats=7)
+                step[row, column] = watch.seconds(_one_more(layers[name], x), repeats=51)
     lengths = np.array(LENGTHS)
     kept = np.stack([np.full_like(lengths, d_model), np.full_like(lengths, 2 * d_model), 2 * d_model * lengths])
     slopes = [tuple(log_log_slope(lengths[-LATE:], row[-LATE:]) for row in times) for times in (step, reading)]
-    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes, measured=time.time())
+    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes, measured=time.time(), spread=watch.spread)
 
 
 def _layers(d_model: int, generator: torch.Generator) -> dict[str, nn.Module]:

@@ -142,7 +142,7 @@ def calibration(
     best = best_temperature(logits[::2], labels[::2])
     with torch.no_grad():
         own = (
-            bundle.model(one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens)))[0].double().cpu()
+            bundle.model(one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens)))[0].cpu().double()
             / temperature
         )
     here = float(own.softmax(-1).max())

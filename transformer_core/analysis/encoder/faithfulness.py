@@ -110,7 +110,7 @@ def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], w
         for hidden in range(1, count + 1):
             ids[number * (count + 1) + hidden, list(order[:hidden])] = token_id
     logits = torch.cat([capture(bundle.model, part, sites=())[0] for part in counted(ids.split(AT_ONCE))])
-    return logits.softmax(-1)[:, winner].double().cpu().numpy().reshape(len(orders), count + 1)
+    return logits.softmax(-1)[:, winner].cpu().double().numpy().reshape(len(orders), count + 1)
 
 
 def deletion(

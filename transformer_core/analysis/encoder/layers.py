@@ -94,7 +94,7 @@ def sentence_vectors(bundle: Bundle, stream: Tensor, token_ids: Tensor) -> Tenso
     """
     final_norm = classifier_of(bundle).encoder.stack.final_norm
     normed = stream if final_norm is None else final_norm(stream, probe=SILENT)
-    means = [mean_over_real_tokens(layer, token_ids, bundle.config.pad_id) for layer in normed]
+    means = [mean_over_real_tokens(layer, token_ids, bundle.config.padding) for layer in normed]
     return torch.stack([normed[:, :, 0], torch.stack(means)])
 
 
@@ -132,7 +132,7 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
     stream, final = streams(bundle, token_ids)
     logits = class_logits(bundle, sentence_vectors(bundle, stream, token_ids))[:, :, 0]  # (pooling, depth, class)
     winner, rival = winner_and_rival(final[0])
-    vectors = stream[:, 0].double()  # (depth, pos, d_model)
+    vectors = stream[:, 0].cpu().double()  # (depth, pos, d_model)
     moves = (vectors[1:] - vectors[:-1]).norm(dim=-1) / vectors[:-1].norm(dim=-1).clamp(min=1e-12)
     angles = torch.cosine_similarity(vectors[1:], vectors[:-1], dim=-1).clamp(-1, 1).arccos().rad2deg()
     pooling: Pooling = "cls" if bundle.config.pooling == "cls" else "mean"
@@ -141,10 +141,10 @@ def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts
     layer, token = divmod(int(moves.argmax()), moves.shape[1])
     return LayerVerdicts(
         pooling,
-        logits.double().softmax(-1).cpu().numpy(),
-        (logits[..., winner] - logits[..., rival]).double().cpu().numpy(),
-        moves.cpu().numpy(),
-        angles.cpu().numpy(),
+        logits.cpu().double().softmax(-1).numpy(),
+        (logits[..., winner] - logits[..., rival]).cpu().double().numpy(),
+        moves.numpy(),
+        angles.numpy(),
         winner,
         rival,
         tuple(final[0].softmax(-1).tolist()),
@@ -197,7 +197,7 @@ def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
     device = next(bundle.model.parameters()).device
     vectors, logits = [], []
     for start in counted(range(0, len(encodings), AT_ONCE)):
-        token_ids = make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id).token_ids
+        token_ids = make_batch(encodings[start : start + AT_ONCE], padding=bundle.config.padding).token_ids
         stream, verdicts = streams(bundle, token_ids.to(device))
         vectors.append(sentence_vectors(bundle, stream, token_ids.to(device)).cpu())
         logits.append(verdicts.cpu())

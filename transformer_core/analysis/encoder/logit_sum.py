@@ -69,9 +69,9 @@ def logit_sum(*, bundle: Bundle, text: str, n_tokens: int, target: int | None = 
     trace = read(bundle, encoding, sites=(site, "class_logits")).trace
     logits = trace["class_logits"][0]
     winner, rival = winner_and_rival(logits)
-    rows = class_map.weight.detach().double().cpu().numpy()  # (class, d_model)
-    biases = np.zeros(n_classes) if class_map.bias is None else class_map.bias.detach().double().cpu().numpy()
-    vector, seen = trace[site][0].double().cpu().numpy(), logits.double().cpu().numpy()
+    rows = class_map.weight.detach().cpu().double().numpy()  # (class, d_model)
+    biases = np.zeros(n_classes) if class_map.bias is None else class_map.bias.detach().cpu().double().numpy()
+    vector, seen = trace[site][0].cpu().double().numpy(), logits.cpu().double().numpy()
     if target is None:
         weight, bias, logit = rows[winner] - rows[rival], biases[winner] - biases[rival], seen[winner] - seen[rival]
     else:

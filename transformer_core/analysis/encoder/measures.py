@@ -68,7 +68,7 @@ def margin_lost(bundle: Bundle, text: str, n_tokens: int, winner: int, rival: in
     lost, substitute = np.full(len(encoding), np.nan), hiding_token(bundle)
     if substitute is not None:
         places, logits = hidden_logits(bundle, encoding, substitute)
-        left = (logits[:, winner] - logits[:, rival]).double().cpu().numpy()  # (copy,)
+        left = (logits[:, winner] - logits[:, rival]).cpu().double().numpy()  # (copy,)
         lost[places] = left[0] - left[1:]
     return lost
 

@@ -49,28 +49,29 @@ def padded_mean(*, bundle: Bundle, text: str, n_tokens: int, pads: int) -> Padde
     Raises:
         ValueError: the bundle is no classifier of two classes, or has no padding token, or pads is out of range.
     """
-    model, pad_id = classifier_of(bundle), bundle.config.pad_id
-    if pad_id is None:
+    model, padding = classifier_of(bundle), bundle.config.padding
+    if bundle.config.pad_id is None:
         raise ValueError(f"bundle={bundle.name!r} has no padding token")
     if not 1 <= pads < bundle.config.max_len:
         raise ValueError(f"pads={pads} must be from 1 to {bundle.config.max_len - 1}")
     ids = bundle.tokenizer.encode(text, max_len=min(n_tokens, bundle.config.max_len - pads)).ids
     device = next(model.parameters()).device
-    rows = torch.tensor([[*ids, *[pad_id] * pads]], device=device)
+    rows = torch.tensor([[*ids, *[padding] * pads]], device=device)
     real, whole = [], []
     for count in range(pads + 1):
         own = rows[:, : len(ids) + count]
         x = model.encoder(own)  # (1, pos, d_model)
-        real.append(mean_over_real_tokens(x, own, pad_id)[0])
+        real.append(mean_over_real_tokens(x, own, padding)[0])
         whole.append(x[0].mean(0))
-    means = torch.stack([torch.stack(real), torch.stack(whole)]).double()  # (mean, step, d_model)
+    read = torch.stack([torch.stack(real), torch.stack(whole)])  # (mean, step, d_model)
+    means = read.cpu().double()
     moves = (means - means[:, :1]).norm(dim=-1) / means[:, :1].norm(dim=-1).clamp(min=1e-12)
-    logits = class_logits(bundle, means.float()).double()
+    logits = class_logits(bundle, read).cpu().double()
     winner, _ = winner_and_rival(logits[0, 0])
     shares = logits.softmax(-1)[..., winner]
     return PaddedMean(
         np.arange(pads + 1),
-        *(one.cpu().numpy() for one in (*moves, *shares)),
-        n_real=sum(id_ != pad_id for id_ in ids),
+        *(one.numpy() for one in (*moves, *shares)),
+        n_real=sum(id_ != padding for id_ in ids),
         winner=winner,
     )

@@ -127,19 +127,19 @@ def saliency(
         winner, rival = between or winner_and_rival(bundle.model(token_ids)[0])
         here = table(token_ids)  # (one, pos, d_model)
         empty = baseline_of(bundle, token_ids, encoding.special, baseline)
-        ends = margins(bundle, token_ids, torch.cat([empty, here]), winner, rival).double().tolist()
-    slope = gradients(bundle, token_ids, here, winner, rival)[1][0].double()  # (pos, d_model)
+        ends = margins(bundle, token_ids, torch.cat([empty, here]), winner, rival).cpu().double().tolist()
+    slope = gradients(bundle, token_ids, here, winner, rival)[1][0].cpu().double()  # (pos, d_model)
     shares = (torch.arange(steps, device=here.device, dtype=here.dtype) + 0.5) / steps
     along = torch.zeros_like(slope)
     for part in shares.split(AT_ONCE):
         points = empty + part[:, None, None] * (here - empty)  # (step, pos, d_model)
-        along += gradients(bundle, token_ids, points, winner, rival)[1].double().sum(0)
-    integrated = (along / steps * (here - empty)[0].double()).sum(-1)
+        along += gradients(bundle, token_ids, points, winner, rival)[1].cpu().double().sum(0)
+    integrated = (along / steps * (here - empty)[0].cpu().double()).sum(-1)
     summed = float(integrated.sum())
     return Saliency(
-        slope.norm(dim=-1).cpu().numpy(),
-        (slope * here[0].double()).sum(-1).cpu().numpy(),
-        integrated.cpu().numpy(),
+        slope.norm(dim=-1).numpy(),
+        (slope * here[0].cpu().double()).sum(-1).numpy(),
+        integrated.numpy(),
         winner,
         rival,
         ends[1],

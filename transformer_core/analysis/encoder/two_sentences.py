@@ -103,23 +103,23 @@ def sentence_pair(*, bundle: Bundle, text: str, other: str, n_tokens: int) -> Se
     for encoding in encodings:
         token_ids = one_text(bundle, encoding)
         stream, logits = streams(bundle, token_ids)
-        flows.append(stream[:, 0].double())  # (depth, pos, d_model)
+        flows.append(stream[:, 0].cpu().double())  # (depth, pos, d_model)
         vectors.append(sentence_vectors(bundle, stream, token_ids)[place, :, 0])  # (depth, d_model)
         finals.append(logits[0])
     winner, rival = winner_and_rival(finals[0])
     logits = class_logits(bundle, torch.stack(vectors))  # (sentence, depth, class)
-    margins = (logits[..., winner] - logits[..., rival]).double().cpu().numpy()
+    margins = (logits[..., winner] - logits[..., rival]).cpu().double().numpy()
     pairs = aligned(encodings[0].ids, encodings[1].ids)
     rows, cols = [row for row, _ in pairs], [col for _, col in pairs]
-    spread = apart(flows[0][:, rows], flows[1][:, cols]).cpu().numpy()  # (depth, pair)
+    spread = apart(flows[0][:, rows], flows[1][:, cols]).numpy()  # (depth, pair)
     changed = tuple(encodings[0].ids[row] != encodings[1].ids[col] for row, col in pairs)
     names = [(encodings[0].labels[row], encodings[1].labels[col]) for row, col in pairs]
-    probabilities = torch.stack(finals).softmax(-1).double().cpu().numpy()
+    probabilities = torch.stack(finals).softmax(-1).cpu().double().numpy()
     same = np.flatnonzero(~np.array(changed, dtype=bool))
     return SentencePair(
         margins,
         probabilities,
-        apart(vectors[0].double(), vectors[1].double()).cpu().numpy(),
+        apart(vectors[0].cpu().double(), vectors[1].cpu().double()).numpy(),
         spread,
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         changed,

@@ -283,7 +283,7 @@ def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
     own = [[not special for special in encoding.special] for encoding in encodings]
     kept = {leaf: [[] for _ in range(bundle.config.n_layers)] for leaf in ("pre_activation", "activation")}
     for start in counted(range(0, sentences, 50)):
-        batch = make_batch(encodings[start : start + 50], pad_id=bundle.config.pad_id)
+        batch = make_batch(encodings[start : start + 50], padding=bundle.config.padding)
         real = torch.zeros_like(batch.mask)
         for row, flags in enumerate(own[start : start + 50]):
             real[row, : len(flags)] = torch.tensor(flags)

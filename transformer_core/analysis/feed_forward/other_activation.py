@@ -130,7 +130,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
     examples = reviews(language, train=0, held_out=sentences)[1]
     encodings = bundle.tokenizer.encode_batch([example.text for example in examples], max_len=bundle.config.max_len)
     batches = [
-        make_batch(encodings[start : start + AT_ONCE], pad_id=bundle.config.pad_id).token_ids
+        make_batch(encodings[start : start + AT_ONCE], padding=bundle.config.padding).token_ids
         for start in range(0, sentences, AT_ONCE)
     ]
     device = next(bundle.model.parameters()).device

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device
-from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
 
@@ -19,7 +19,7 @@ MOST_LENGTH = 128
 
 @dataclass(frozen=True, eq=False)
 class CacheTimes:
-    """Times and sizes on this machine, measured now.
+    """Times, the least of several calls, and sizes on this machine, measured now.
 
     Shapes:
         lengths, plain, cached: (length,), seconds for one more token after so many, without a cache and with it
@@ -29,6 +29,7 @@ class CacheTimes:
         apart: the greatest difference of the two ways' scores.
         faster: how many times faster the cache is at the greatest length.
         bytes_a_token: that each further token adds.
+        spread: of the times, as of Stopwatch.
     """
 
     lengths: np.ndarray
@@ -38,6 +39,7 @@ class CacheTimes:
     apart: float
     faster: float
     bytes_a_token: float
+    spread: float
 
 
 def lengths_for(bundle: Bundle) -> tuple[int, ...]:
@@ -64,13 +66,13 @@ def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -
     repeated = [ids[place % len(ids)] for place in range(lengths[-1])]
     batch = ids_on_device(model, repeated)  # (1, pos)
     empty = model.start(batch[:, :0])
-    plain, cached, size, apart = [], [], [], 0.0
+    plain, cached, size, apart, watch = [], [], [], 0.0, Stopwatch()
     with alone_on_one_thread():
         for length in counted(lengths):
             whole, last = batch[:, :length], batch[:, length - 1 : length]
             _, state = model.advance(batch[:, : length - 1], empty)
-            plain.append(median_seconds(lambda whole=whole: model.advance(whole, empty)))
-            cached.append(median_seconds(lambda last=last, state=state: model.advance(last, state)))
+            plain.append(watch.seconds(lambda whole=whole: model.advance(whole, empty)))
+            cached.append(watch.seconds(lambda last=last, state=state: model.advance(last, state)))
             uncached, kept = model.advance(whole, empty)[0], model.advance(last, state)[0]
             apart = max(apart, float((uncached - kept).abs().max()))
             pairs = (layer.self_attention for layer in model.advance(last, state)[1].layers)
@@ -83,4 +85,5 @@ def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -
         apart=apart,
         faster=plain[-1] / cached[-1],
         bytes_a_token=size[-1] / lengths[-1],
+        spread=watch.spread,
     )

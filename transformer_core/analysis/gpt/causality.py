@@ -189,7 +189,7 @@ def without_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Unmasked:
     bits, likeliest = [], []
     for mask in (None, every_pair(encoding.ids, model)):
         logits = model(ids, mask=mask)[0, :-1].float()  # (pos - 1, vocab)
-        bits.append((-logits.log_softmax(-1).gather(1, came)[:, 0] / math.log(2)).double().cpu().numpy())
+        bits.append((-logits.log_softmax(-1).gather(1, came)[:, 0] / math.log(2)).cpu().double().numpy())
         likeliest.append(logits.argmax(-1).tolist())
 
     def named(row: list[int]) -> tuple[str, ...]:

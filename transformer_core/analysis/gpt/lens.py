@@ -106,7 +106,7 @@ def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: i
         probability=probability.float().cpu().numpy(),
         answer_probability=answer_probability.float().cpu().numpy(),
         answer_rank=answer_rank.cpu().numpy(),
-        mean_bits=bits.double().nanmean(-1).cpu().numpy(),
+        mean_bits=bits.cpu().double().nanmean(-1).numpy(),
         settled=settled.cpu().numpy(),
         difference=float((logits - own).abs().max()),
     )

@@ -165,7 +165,7 @@ def verse_looks(bundle: Bundle, poems: Iterable[str]) -> VerseLooks:
 def _nats(logits: torch.Tensor, ids: torch.Tensor) -> np.ndarray:
     """Return the surprise of each character, 0 for the first. # (poem, pos)"""
     losses = F.cross_entropy(logits[:, :-1].float().transpose(1, 2), ids[:, 1:], reduction="none")
-    return F.pad(losses, (1, 0)).double().cpu().numpy()
+    return F.pad(losses, (1, 0)).cpu().double().numpy()
 
 
 def _batches(bundle: Bundle, poems: Iterable[str]) -> list[tuple[torch.Tensor, np.ndarray]]:

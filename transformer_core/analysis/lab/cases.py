@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from transformer_core.analysis.outcome import MOST_SCORES
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LANGUAGES
-from transformer_core.config import PADDED
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
@@ -146,12 +145,12 @@ class Answers:
     @property
     def mean(self) -> float:
         """Mean ln p of an answer, in nats."""
-        return float(self.log_prob.double().sum() / self.asked.sum())
+        return float(self.log_prob.cpu().double().sum() / self.asked.cpu().sum())
 
     @property
     def accuracy(self) -> float:
         """The share of all answers that are the likeliest."""
-        return float((self.right * self.asked).double().sum() / self.asked.sum())
+        return float((self.right * self.asked).cpu().double().sum() / self.asked.cpu().sum())
 
 
 def stack_of(bundle: Bundle) -> str:
@@ -274,8 +273,7 @@ def _own(encoding: Encoding) -> list[int]:
 def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
     """Return texts with what is asked at each slot, by slot."""
     device = next(bundle.model.parameters()).device
-    pad_id = PADDED if bundle.config.pad_id is None else bundle.config.pad_id
-    token_ids = padded([list(encoding.ids) for encoding in encodings], pad_id)  # (text, pos)
+    token_ids = padded([list(encoding.ids) for encoding in encodings], bundle.config.padding)  # (text, pos)
     slots = 1 if bundle.kind == "classifier" else token_ids.shape[1]
     answers = torch.full((len(encodings), slots), NONE)
     for row, places in enumerate(asked):
@@ -304,9 +302,9 @@ def _targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[str 
             encoding = tokenizer.encode(target, max_len=min(MOST_WORDS, bundle.config.max_len))
             own = [id_ for id_, special in zip(encoding.ids, encoding.special, strict=True) if not special]
             written.append([*own, eos_id])
-    pad_id = bundle.config.pad_id or 0
-    source_ids = padded([list(source.ids) for source in sources], pad_id)  # (text, source_pos)
-    given = padded([[bos_id, *words[:-1]] for words in written], pad_id)  # (text, target_pos)
+    padding = bundle.config.padding
+    source_ids = padded([list(source.ids) for source in sources], padding)  # (text, source_pos)
+    given = padded([[bos_id, *words[:-1]] for words in written], padding)  # (text, target_pos)
     answers = padded(written, NONE)  # (text, target_pos)
     labels = {"encoder": sources[0].labels, "decoder": tokenizer.labels_of([bos_id, *written[0][:-1]])}
     lengths = {"encoder": tuple(map(len, sources)), "decoder": tuple(map(len, written))}

@@ -126,8 +126,8 @@ def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
     for part in batches(built_in_cases(bundle, FEW, seed)):
         trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
         for scope in scopes:
-            heads = trace[f"{scope}.heads"].double()  # (text, head, pos, d_head)
-            real = part.real(stack_at(scope), heads.shape[2])  # (text, pos)
+            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
+            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
             sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
             counts[scope] += int(real.sum())
     return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}

@@ -59,8 +59,8 @@ def mean_stream(cases: Cases, site: str, stack: str) -> Tensor:
     """Return the mean of a site over all positions that are not padding, each text counting the same. # (d_model,)"""
     parts = []
     for part in batches(cases):
-        stream = run(part, sites=(site,))[1][site].double()  # (text, pos, d_model)
-        real = part.real(stack, stream.shape[1])[..., None]
+        stream = run(part, sites=(site,))[1][site].cpu().double()  # (text, pos, d_model)
+        real = part.real(stack, stream.shape[1]).cpu()[..., None]
         parts.append((stream * real).sum(1) / real.sum(1))
     return torch.cat(parts).mean(0)
 
@@ -75,11 +75,11 @@ def direction_of(bundle: Bundle, site: str, direction: Direction) -> Tensor:
     Raises:
         ValueError: the model has no such neuron, class or token; or the direction is 0.
     """
-    found = _FIND[direction.source](bundle, site, direction).double()
+    found = _FIND[direction.source](bundle, site, direction).cpu().double()
     length = found.norm()
     if not length > 0:
         raise ValueError(f"direction={direction.source!r} is 0 at {site}: both ends are the same there")
-    return (found / length).float()
+    return (found / length).float().to(next(bundle.model.parameters()).device)
 
 
 def stack_at(site: str) -> str:
@@ -153,8 +153,8 @@ def stream_norm(bundle: Bundle, site: str, seed: int = 0) -> float:
     """Return the mean length of the stream's vectors at a site over built-in texts: a scale for strengths."""
     lengths, count = 0.0, 0
     for part in batches(built_in_cases(bundle, FEW, seed)):
-        stream = run(part, sites=(site,))[1][site].double()  # (text, pos, d_model)
-        real = part.real(stack_at(site), stream.shape[1])
+        stream = run(part, sites=(site,))[1][site].cpu().double()  # (text, pos, d_model)
+        real = part.real(stack_at(site), stream.shape[1]).cpu()
         lengths += float(stream.norm(dim=-1)[real].sum())
         count += int(real.sum())
     return lengths / count

@@ -124,7 +124,7 @@ def _each_off(cases: Cases, left: Tensor, how: Ablation) -> Tensor:
     for part in left.split(at_once(cases)):
         edits = mask_edits(cases.bundle, part, how)
         parts.append(run(cases.repeated(len(part)), edits=edits)[0].log_prob)
-    return torch.cat(parts).double().cpu()
+    return torch.cat(parts).cpu().double()
 
 
 def head_boards(

@@ -120,8 +120,9 @@ def intervene(
     found = changes_of(changes)
     cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
     before, after = (_log_chances(cases, these) for these in ((), found))  # (slot, outcome)
-    asked = torch.nonzero(cases.answers[0] >= 0)[:, 0]
-    words = torch.stack([chances[asked, cases.answers[0, asked]] for chances in (before, after)])  # (2, word)
+    answers = cases.answers[0].cpu()
+    asked = torch.nonzero(answers >= 0)[:, 0]
+    words = torch.stack([chances[asked, answers[asked]] for chances in (before, after)])  # (2, word)
     drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
     random = _each(cases, drawn)
     single = bundle.kind not in WRITING
@@ -129,13 +130,13 @@ def intervene(
     chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
     return Effect(
         answer_id(cases),
-        () if single else bundle.tokenizer.labels_of(cases.answers[0, asked].tolist()),
-        float(words[0].double().sum()),
-        float(words[1].double().sum()),
+        () if single else bundle.tokenizer.labels_of(answers[asked].tolist()),
+        float(words[0].sum()),
+        float(words[1].sum()),
         np.array(random),
-        top.cpu().numpy(),
-        chances.cpu().numpy(),
-        words.cpu().numpy(),
+        top.numpy(),
+        chances.numpy(),
+        words.numpy(),
         2 + len(drawn),
         bool((before[asked].argmax(-1) != after[asked].argmax(-1)).any()),
     )
@@ -158,7 +159,7 @@ def _each(cases: Cases, many: Sequence[Sequence[Change]]) -> list[float]:
 def _log_chances(cases: Cases, changes: Sequence[Change]) -> Tensor:
     probe = Probe((), edits=edits_of(changes, cases))
     output = model_with(changes, cases.bundle)(*cases.inputs, probe=probe)
-    return cases.log_chances(output)[0].double()
+    return cases.log_chances(output)[0].cpu().double()
 
 
 def _top(before: Tensor, after: Tensor, everything: bool) -> Tensor:

@@ -178,7 +178,7 @@ def _shares(
             return tensor
 
         edits[site] = edit
-    found = run(second.repeated(2 + controls), edits=edits)[0].log_prob.double()  # (copy,)
+    found = run(second.repeated(2 + controls), edits=edits)[0].log_prob.cpu().double()  # (copy,)
     low, high = float(found[0]), float(ends.log_prob[0])
     if high - low < LEAST_SPAN:
         return None

@@ -143,15 +143,15 @@ def patch_map(
     span = high - low
     exact = (exact.reshape(shape) - low) / span
     labels = [(first.labels[stack][here], second.labels[stack][there]) for here, there in pairs]
-    estimated = (estimate / span).double().cpu().numpy()
-    found = exact.double().cpu().numpy()
+    estimated = (estimate / span).cpu().double().numpy()
+    found = exact.numpy()
     return PatchMap(
         high,
         low,
         found,
         estimated,
-        ((by_head - low) / span).double().cpu().numpy(),
-        (heads_estimate / span).double().cpu().numpy(),
+        ((by_head - low) / span).numpy(),
+        (heads_estimate / span).cpu().double().numpy(),
         np.array(pairs, dtype=np.int64),
         tuple(places),
         tuple(one if one == two else f"{one} → {two}" for one, two in labels),
@@ -180,7 +180,7 @@ def _exact(
         for part in parts:
             edit = _one_in_each([rows[place] for place in part], taken[[columns[place] for place in part]])
             found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
-    return torch.cat(found).double().reshape(len(sites), len(rows)), len(sites) * len(rows)
+    return torch.cat(found).cpu().double().reshape(len(sites), len(rows)), len(sites) * len(rows)
 
 
 def _one_in_each(rows: Sequence[int], values: Tensor) -> Edit:
@@ -216,7 +216,7 @@ def _exact_heads(
                 return heads
 
             found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
-    return torch.cat(found).double().reshape(len(sites), n_heads), len(sites) * n_heads
+    return torch.cat(found).cpu().double().reshape(len(sites), n_heads), len(sites) * n_heads
 
 
 def _slopes(cases: Cases, sites: Sequence[str]) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:

@@ -170,7 +170,7 @@ def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.n
     pairs = _pairs(cases[0], cases[1], stack)
     chosen = [one for one, _ in pairs], [two for _, two in pairs]
     ones, others = (
-        [trace[site][0].double().cpu().numpy()[rows] for site in streams(case.bundle).get(stack, ())]
+        [trace[site][0].cpu().double().numpy()[rows] for site in streams(case.bundle).get(stack, ())]
         for case, trace, rows in zip(cases, traces, chosen, strict=True)
     )  # each (layer of (pair, d_model))
     found = np.full((2, min(len(ones), len(others))), np.nan)

@@ -91,7 +91,7 @@ def weight_curve(
     cases = built_in_cases(bundle, texts, seed)
     ours = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
     whole, before = changed_answers(cases, ()), changed_answers(ours, ())
-    norm = float(np.sqrt(sum(float(weight.double().square().sum()) for weight in weights.values())))
+    norm = float(np.sqrt(sum(float(weight.cpu().double().square().sum()) for weight in weights.values())))
     rows = []
     for strength in counted(strengths.tolist()):
         edits = tuple(

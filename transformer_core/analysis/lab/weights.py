@@ -153,9 +153,9 @@ def _pruned(weight: Tensor, edit: WeightEdit) -> Tensor:
 def _of_rank(weight: Tensor, edit: WeightEdit) -> Tensor:
     if weight.dim() != 2:
         raise ValueError(f"operation='rank' needs a matrix; {edit.parameter!r} has shape {tuple(weight.shape)}")
-    left, sizes, right = torch.linalg.svd(weight.double(), full_matrices=False)
+    left, sizes, right = torch.linalg.svd(weight.cpu().double(), full_matrices=False)
     kept = int(min(edit.amount, len(sizes)))
-    return ((left[:, :kept] * sizes[:kept]) @ right[:kept]).to(weight)
+    return ((left[:, :kept] * sizes[:kept]) @ right[:kept]).to(weight.dtype).to(weight.device)
 
 
 def _painted(weight: Tensor, edit: WeightEdit) -> Tensor:

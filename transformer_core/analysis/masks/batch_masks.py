@@ -10,13 +10,22 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.bundle import Bundle
-from transformer_core.config import ModelConfig
+from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.embeddings import rows_of
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.masks import additive_mask, causal_mask, combined_mask
+from transformer_core.layers.masks import (
+    HIDDEN,
+    LARGE_HIDDEN,
+    additive_mask,
+    both_real,
+    causal_mask,
+    combined_mask,
+)
 from transformer_core.text import Batch, make_batch
 
-KINDS = ("padding", "causal", "both")
+KINDS = ("padding", "pairs", "causal", "both")
+NO_LABEL = "–"  # of padding in a vocabulary that has no token for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +40,9 @@ class BatchMasks:
         unknown: how many tokens the vocabulary has no entry for.
         real: False for padding.
         self_padding, self_causal, self_both: boolean, True = may attend.
+        self_pairs: the padding mask AND its transpose, so that padding's queries are hidden, too: a common variant.
         cross: hides the source's padding from every target position; nothing is causal between two texts.
-        added_*: the same in the form that is added to the scores: 0 and minus infinity.
+        added_*: the same in the form that is added to the scores: 0 and minus infinity; of self_pairs 0 and -1e20.
     """
 
     labels: tuple[tuple[str, ...], ...]
@@ -40,13 +50,20 @@ class BatchMasks:
     token_ids: np.ndarray
     real: np.ndarray
     self_padding: np.ndarray
+    self_pairs: np.ndarray
     self_causal: np.ndarray
     self_both: np.ndarray
     cross: np.ndarray
     added_padding: np.ndarray
+    added_pairs: np.ndarray
     added_causal: np.ndarray
     added_both: np.ndarray
     added_cross: np.ndarray
+
+
+def _pad_id(bundle: Bundle) -> int | None:
+    """Return the id that a batch shows where it is padded: the model's, else the vocabulary's, None without either."""
+    return bundle.tokenizer.pad_id if bundle.config.pad_id is None else bundle.config.pad_id
 
 
 def batch_of(bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Batch:
@@ -58,8 +75,9 @@ def batch_of(bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Batch:
     empty = [index for index, text in enumerate(texts) if not text.strip()]
     if not texts or empty:
         raise ValueError(f"texts={texts!r:.60} must hold at least one text, and none that is empty")
-    pad_id = bundle.config.pad_id if bundle.config.pad_id is not None else bundle.tokenizer.pad_id
-    return make_batch(bundle.tokenizer.encode_batch(texts, max_len=n_tokens), pad_id=pad_id)
+    pad_id = _pad_id(bundle)
+    padding = PADDED if pad_id is None else pad_id
+    return make_batch(bundle.tokenizer.encode_batch(texts, max_len=n_tokens), padding=padding)
 
 
 def batch_masks(*, bundle: Bundle, texts: tuple[str, ...], source: int, target: int, n_tokens: int) -> BatchMasks:
@@ -81,9 +99,12 @@ def batch_masks(*, bundle: Bundle, texts: tuple[str, ...], source: int, target: 
     padding = batch.mask[source].expand(size, size)  # (query_pos, key_pos)
     both = combined_mask(padding, causal_mask(size))
     assert both is not None
-    masks = {"padding": padding, "causal": causal_mask(size), "both": both}
-    pad = (bundle.tokenizer.label_of(int(batch.token_ids[~batch.mask][0])),) if bool((~batch.mask).any()) else ()
-    labels = tuple(encoding.labels + pad * (size - len(encoding)) for encoding in batch.encodings)
+    pairs = both_real(batch.mask[source : source + 1])[0]
+    masks = dict(zip(KINDS, (padding, pairs, causal_mask(size), both), strict=True))
+    scores = {"pairs": LARGE_HIDDEN}
+    pad_id = _pad_id(bundle)
+    pad = NO_LABEL if pad_id is None else bundle.tokenizer.label_of(pad_id)
+    labels = tuple(encoding.labels + (pad,) * (size - len(encoding)) for encoding in batch.encodings)
     return BatchMasks(
         labels=labels,
         unknown=sum(sum(encoding.unknown) for encoding in batch.encodings),
@@ -91,7 +112,10 @@ def batch_masks(*, bundle: Bundle, texts: tuple[str, ...], source: int, target: 
         real=batch.mask.numpy(),
         **{f"self_{name}": mask.numpy().copy() for name, mask in masks.items()},
         cross=padding[: len(batch.encodings[target])].numpy().copy(),
-        **{f"added_{name}": additive_mask(mask).numpy() for name, mask in masks.items()},
+        **{
+            f"added_{name}": additive_mask(mask, hidden_score=scores.get(name, HIDDEN)).numpy()
+            for name, mask in masks.items()
+        },
         added_cross=additive_mask(padding[: len(batch.encodings[target])]).numpy(),
     )
 
@@ -136,7 +160,7 @@ def mask_polarity(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int, caus
     """
     batch = batch_of(bundle, texts, n_tokens)
     weight = bundle.model.get_parameter(_embedding_name(bundle)).detach().float().cpu()
-    x = nn.functional.embedding(batch.token_ids, weight)  # (batch, pos, d_model)
+    x = nn.functional.embedding(rows_of(batch.token_ids, None), weight)  # (batch, pos, d_model)
     ours, theirs = _twins(bundle)
     size = x.shape[1]
     allowed = batch.mask[:, None, None, :].expand(-1, 1, size, size)

@@ -58,7 +58,7 @@ def painted_mask(code: str) -> Tensor:
     return torch.tensor([bit == "1" for bit in bits[: size * size]]).view(size, size)
 
 
-def mask_from_code(code: str, token_ids: Sequence[int], pad_id: int | None) -> Tensor:
+def mask_from_code(code: str, token_ids: Sequence[int], padding: int) -> Tensor:
     """Return the mask that a code names, for these tokens.
 
     Shapes:
@@ -67,6 +67,7 @@ def mask_from_code(code: str, token_ids: Sequence[int], pad_id: int | None) -> T
     Args:
         code: "everything", "causal", "padding" (hide the padding), "window.N" (at most N positions away), "prefix.N"
             (causal, but all may attend to the first N), or a painted one, "SIZE.BITS".
+        padding: what stands for it among the ids.
 
     Raises:
         ValueError: there is no such mask, or a painted one is of another size.
@@ -79,7 +80,7 @@ def mask_from_code(code: str, token_ids: Sequence[int], pad_id: int | None) -> T
     if code == "causal":
         return causal_mask(size)
     if code == "padding":
-        return torch.tensor([token_id != pad_id for token_id in token_ids]).expand(size, size).clone()
+        return torch.tensor([token_id != padding for token_id in token_ids]).expand(size, size).clone()
     if named and named[1] == "window":
         return (positions[:, None] - positions).abs() <= int(named[2])
     if named:

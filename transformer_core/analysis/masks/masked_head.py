@@ -17,12 +17,10 @@ from transformer_core.analysis.masks.codes import mask_from_code
 from transformer_core.analysis.outcome import KINDS, conclude, is_causal, one_text, outcome_of, scope_of
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import masked_softmax
-from transformer_core.layers.masks import causal_mask, padding_mask
+from transformer_core.layers.masks import HIDDEN, causal_mask, padding_mask
 from transformer_core.probe import Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
-
-HIDDEN = float("-inf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) 
         return encoding
     return replace(
         encoding,
-        ids=encoding.ids + (pad_id,) * pads,
+        ids=encoding.ids + (bundle.config.padding,) * pads,
         tokens=encoding.tokens + (bundle.tokenizer.token_of(pad_id),) * pads,
         labels=encoding.labels + (bundle.tokenizer.label_of(pad_id),) * pads,
         offsets=encoding.offsets + ((0, 0),) * pads,
@@ -81,13 +79,20 @@ def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) 
 def own_mask(bundle: Bundle, encoding: Encoding) -> Tensor:
     """Return the mask under which a model reads a text by itself: no padding, and in a GPT nothing that comes later.
 
+    Where config.padding_mask hides padding's queries as well, such a row averages over everything.
+
     Shapes:
         returns: (query_pos, key_pos), boolean, True = may attend
     """
     size = len(encoding)
-    hidden = padding_mask(torch.tensor([encoding.ids]), bundle.config.pad_id)
+    hidden = padding_mask(torch.tensor([encoding.ids]), bundle.config.padding)
     allowed = torch.ones(size, size, dtype=torch.bool) if hidden is None else hidden[0, 0].expand(size, size)
-    return allowed & causal_mask(size) if is_causal(bundle) else allowed.clone()
+    if is_causal(bundle):
+        return allowed & causal_mask(size)
+    allowed = allowed.clone()
+    if hidden is not None and bundle.config.padding_mask != "keys":
+        allowed[~hidden[0, 0, 0]] = True
+    return allowed
 
 
 def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:
@@ -157,7 +162,7 @@ def masked_head(
         ValueError: as mask_from_code, padded_encoding, read_under and head_steps.
     """
     encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
-    allowed = mask_from_code(mask, encoding.ids, bundle.config.pad_id)
+    allowed = mask_from_code(mask, encoding.ids, bundle.config.padding)
     scope = scope_of(bundle, f"layer{layer}.self_attention")
     own, plain = read_under(bundle, encoding, sites=(f"{scope}.weights",))
     after, trace = read_under(bundle, encoding, allowed, layer=None if everywhere else layer, sites=(f"{scope}.*",))
@@ -186,7 +191,7 @@ def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) 
     read = torch.zeros(size, dtype=torch.bool)
     read[place or 0] = True
     if place is None and config.pooling == "mean":
-        read = torch.tensor(encoding.ids) != (-1 if config.pad_id is None else config.pad_id)
+        read = torch.tensor(encoding.ids) != config.padding
     return heard[read].any(0)
 
 
@@ -236,7 +241,7 @@ def masked_row(
         ValueError: as masked_head, or the row may attend to something.
     """
     encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
-    allowed = mask_from_code(mask, encoding.ids, bundle.config.pad_id)
+    allowed = mask_from_code(mask, encoding.ids, bundle.config.padding)
     empty = ~allowed.any(1)  # (query_pos,)
     if not 0 <= row < len(empty) or not empty[row]:
         raise ValueError(f"row={row} must be a row that is wholly masked, one of {empty.nonzero().flatten().tolist()}")

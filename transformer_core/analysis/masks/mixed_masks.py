@@ -1,8 +1,7 @@
 """A common variant of a batch's padding mask, repeated head by head: heads then wear the masks of other sentences.
 
-Scores of shape (batch, head) are laid out sentence by sentence; a mask that is repeated as a whole, once for each head,
-is laid out head by head. Both have batch * head rows, so that nothing fails: row b * n_heads + h gets the mask of
-sentence (b * n_heads + h) % batch.
+The repetition is layers.masks.repeated_by_head. It is put on two masks: one hides padding's keys, with minus infinity;
+the other, the mask AND its transpose, hides its queries as well, with -1e20, so that a hidden row averages over all.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,15 @@ from torch import Tensor
 
 from transformer_core.analysis.masks.batch_masks import batch_of
 from transformer_core.bundle import Bundle
+from transformer_core.layers.masks import HIDDEN, LARGE_HIDDEN, both_real, repeated_by_head
 from transformer_core.models import AnswerFinder, Bert, Classifier, SentenceEncoder, TokenClassifier
+
+FORMS = {
+    "right": {"pairs": False, "mixed": False},
+    "mixed": {"pairs": False, "mixed": True},
+    "right_pairs": {"pairs": True, "mixed": False},
+    "mixed_pairs": {"pairs": True, "mixed": True},
+}  # pairs: padding's queries are hidden, too; mixed: repeated head by head
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +28,12 @@ class MixedMasks:
     """How far each sentence's first vector moves when the batch is re-ordered, and from what it is in a batch of one.
 
     Shapes:
-        right_moves, mixed_moves, right_apart, mixed_apart: (sentence,), lengths of differences over that of the vector
+        *_moves, *_apart: (sentence,), lengths of differences over that of the vector
         worn: (sentence, head), whose mask each head wears in the variant
 
     Args:
-        right_*: each head wears its own sentence's mask; mixed_*: the variant.
+        right_*: each head wears its own sentence's mask, mixed_*: the variant, of the mask that hides keys.
+        right_pairs_*, mixed_pairs_*: the same of the mask that hides queries as well.
         *_moves: between the batch as it is and the batch the other way round.
         *_apart: between the batch as it is and the sentence by itself.
         padding: share of padding in the batch; without any, all masks are alike.
@@ -33,31 +41,26 @@ class MixedMasks:
 
     right_moves: np.ndarray
     mixed_moves: np.ndarray
+    right_pairs_moves: np.ndarray
+    mixed_pairs_moves: np.ndarray
     right_apart: np.ndarray
     mixed_apart: np.ndarray
+    right_pairs_apart: np.ndarray
+    mixed_pairs_apart: np.ndarray
     worn: np.ndarray
     padding: float
 
 
-def repeated_by_head(real: Tensor, n_heads: int) -> Tensor:
-    """Repeat a batch's padding mask once for each head, and read the rows sentence by sentence.
-
-    Shapes:
-        real: (batch, pos), True = real; returns: (batch, head, 1, pos), True = may attend
-    """
-    size = len(real)
-    return real.repeat(n_heads, 1).view(size, n_heads, 1, -1)
-
-
 def _relative(one: Tensor, other: Tensor) -> np.ndarray:
     """Return the length of the difference over that of the first: (sentence,)."""
-    apart = (one.double() - other.double()).norm(dim=-1) / one.double().norm(dim=-1).clamp(min=1e-12)
+    one, other = one.cpu().double(), other.cpu().double()
+    apart = (one - other).norm(dim=-1) / one.norm(dim=-1).clamp(min=1e-12)
     return apart.cpu().numpy()
 
 
 @torch.inference_mode()
 def mixed_masks(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> MixedMasks:
-    """Read a batch, and the same batch the other way round, with each head's own mask and with the variant's.
+    """Read a batch, and the same batch the other way round, under each form of the padding mask.
 
     Args:
         bundle: an encoder, with or without a head, that hides padding.
@@ -78,22 +81,24 @@ def mixed_masks(*, bundle: Bundle, texts: tuple[str, ...], n_tokens: int) -> Mix
     batch = batch_of(bundle, texts, n_tokens)
     device = next(encoder.parameters()).device
     ids = batch.token_ids.to(device)
-    real = ids != bundle.config.pad_id
+    real = batch.mask.to(device) & (ids != bundle.config.padding)
 
-    def read(order: Tensor, *, mixed: bool) -> Tensor:  # (sentence, d_model), in the order of `texts`
-        own = real[order]
-        mask = repeated_by_head(own, n_heads) if mixed else own[:, None, None, :]
-        return encoder(ids[order], mask=mask)[:, 0][order.argsort()]
+    def read(order: Tensor, *, pairs: bool, mixed: bool) -> Tensor:  # (sentence, d_model), in the order of `texts`
+        own = both_real(real[order]) if pairs else real[order][:, None, :]
+        mask = repeated_by_head(own, n_heads) if mixed else own[:, None]
+        given = {"mask": mask, "hidden_score": LARGE_HIDDEN if pairs else HIDDEN}
+        return encoder(ids[order], **given)[:, 0][order.argsort()]
 
     usual = torch.arange(len(texts), device=device)
-    right, mixed = read(usual, mixed=False), read(usual, mixed=True)
     lengths = [len(encoding) for encoding in batch.encodings]
     alone = torch.cat([encoder(ids[row : row + 1, :length])[:, 0] for row, length in enumerate(lengths)])
+    found = {}
+    for name, form in FORMS.items():
+        vectors = read(usual, **form)
+        found[f"{name}_moves"] = _relative(vectors, read(usual.flip(0), **form))
+        found[f"{name}_apart"] = _relative(alone, vectors)
     return MixedMasks(
-        right_moves=_relative(right, read(usual.flip(0), mixed=False)),
-        mixed_moves=_relative(mixed, read(usual.flip(0), mixed=True)),
-        right_apart=_relative(alone, right),
-        mixed_apart=_relative(alone, mixed),
+        **found,
         worn=np.arange(len(texts) * n_heads).reshape(len(texts), n_heads) % len(texts),
         padding=float(1 - real.float().mean()),
     )

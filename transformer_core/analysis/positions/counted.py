@@ -73,7 +73,7 @@ def counted_positions(*, bundle: Bundle, text: str, n_tokens: int, length: int) 
         raise ValueError(f"length={length} must be from 2 to {LONGEST}")
     part, d_model = input_embedding(bundle.model), bundle.config.d_model
     ids = list(bundle.tokenizer.encode(text, max_len=n_tokens).ids)
-    tokens = part.token.weight[ids].double().cpu() * (part.scale or 1.0)  # (token, d_model)
+    tokens = part.token.weight[ids].cpu().double() * (part.scale or 1.0)  # (token, d_model)
     usual = float(tokens.norm(dim=-1).mean().clamp(min=1e-12))
     added = torch.stack([positions_by(scheme, length, d_model) for scheme in SCHEMES])  # (scheme, pos, d_model)
     sums = tokens + added[:, :, None]  # (scheme, pos, token, d_model)

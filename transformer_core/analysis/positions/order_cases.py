@@ -121,8 +121,7 @@ def _check_kind(bundle: Bundle) -> None:
 
 
 def _next_tokens(bundle: Bundle, ids: Tensor, special: tuple[bool, ...]) -> Cases:
-    pad_id = NOT_ASKED if bundle.config.pad_id is None else bundle.config.pad_id
-    return Cases(ids, ids[:, 1:].masked_fill(ids[:, 1:] == pad_id, NOT_ASKED), special)
+    return Cases(ids, ids[:, 1:].masked_fill(ids[:, 1:] == bundle.config.padding, NOT_ASKED), special)
 
 
 def _hidden_tokens(bundle: Bundle, ids: Tensor, hidden: Tensor, special: tuple[bool, ...]) -> Cases:

@@ -68,19 +68,20 @@ def batch_norms(*, bundle: Bundle, text: str, n_tokens: int, others: int) -> Bat
     Raises:
         ValueError: there are no others, or the model has no padding token.
     """
-    pad_id = bundle.config.pad_id
-    if pad_id is None:
+    if bundle.config.pad_id is None:
         raise ValueError(f"bundle={bundle.name!r} has no padding token")
     if others < 1:
         raise ValueError(f"others={others} must be at least 1")
     mates = [review.text for review in reviews(best_language(bundle.tokenizer), train=0, held_out=others)[1]]
     own = bundle.tokenizer.encode(text, max_len=n_tokens)
-    batch = make_batch([own, *bundle.tokenizer.encode_batch(mates, max_len=bundle.config.max_len)], pad_id=pad_id)
+    batch = make_batch(
+        [own, *bundle.tokenizer.encode_batch(mates, max_len=bundle.config.max_len)], padding=bundle.config.padding
+    )
     part, site = reading_part(bundle.model), start_site(bundle)
     device = next(part.parameters()).device
     probe = Probe((site,))
     part(batch.token_ids.to(device), probe=probe.at(scope_of(bundle, "").removesuffix(".")))
-    x, real = probe.trace[site].double().cpu(), batch.mask  # (batch, pos, d_model), (batch, pos)
+    x, real = probe.trace[site].cpu().double(), batch.mask  # (batch, pos, d_model), (batch, pos)
     everywhere = torch.ones_like(real)
     size = len(batch.encodings[0])
     alone, whole = x[:1, :size], everywhere[:1, :size]

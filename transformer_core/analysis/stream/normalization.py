@@ -185,12 +185,12 @@ def other_deviation(norm: str, d_model: int, eps: float) -> Mapping[str, Edit]:
     ratio = d_model / (d_model - 1)
 
     def to_unbiased(inverse: Tensor) -> Tensor:
-        variance = (inverse.double() ** -2 - eps).clamp(min=0)
-        return 1 / ((variance * ratio).sqrt() + eps)
+        variance = (inverse.cpu().double() ** -2 - eps).clamp(min=0)
+        return (1 / ((variance * ratio).sqrt() + eps)).to(inverse.dtype).to(inverse.device)
 
     def to_torch(inverse: Tensor) -> Tensor:
-        deviation = (1 / inverse.double() - eps).clamp(min=0)
-        return (deviation.square() / ratio + eps).rsqrt()
+        deviation = (1 / inverse.cpu().double() - eps).clamp(min=0)
+        return (deviation.square() / ratio + eps).rsqrt().to(inverse.dtype).to(inverse.device)
 
     return {"*.inverse_deviation": to_unbiased if norm == "layer_norm" else to_torch}
 

@@ -227,7 +227,7 @@ def sublayer_steps(*, bundle: Bundle, text: str, n_tokens: int, layer: int, subl
     into = before[token]  # (d_model)
     mean, deviation = into.mean(), _divisor(norm, into)
     standard = (into - mean) / deviation
-    gain, bias = norm.weight.detach().double().cpu(), norm.bias.detach().double().cpu()
+    gain, bias = norm.weight.detach().cpu().double(), norm.bias.detach().cpu().double()
     normed = vectors_at(trace, norm_at(bundle, layer, sublayer)[2])[token]
     there = {"input": x, "written": written, "sum": total, "standard": standard, "normed": normed}
     steps = STEPS[bundle.config.norm_order]

@@ -82,7 +82,7 @@ def stream_trace(bundle: Bundle, encoding: Encoding) -> Trace:
 
 def vectors_at(trace: Trace, site: str) -> Tensor:
     """Return what was recorded of the one text that was read, in 64 bits. # (pos, d_model)"""
-    return trace[site][0].double().cpu()
+    return trace[site][0].cpu().double()
 
 
 def sublayers_of(bundle: Bundle) -> list[tuple[int, str]]:
@@ -127,14 +127,16 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
         parts[f"{layer}.{sublayer}"] = output[token]
         if config.norm_order == "post":
             norm = norm_at(bundle, layer, sublayer)[0]
-            gain = norm.weight.detach().double().cpu() * trace[f"{scope}.norm.inverse_deviation"][0, token].double()
-            mean = trace[f"{scope}.norm.mean"][0, token].double().cpu()
+            gain = (
+                norm.weight.detach().cpu().double() * trace[f"{scope}.norm.inverse_deviation"][0, token].cpu().double()
+            )
+            mean = trace[f"{scope}.norm.mean"][0, token].cpu().double()
             parts = {name: part * gain for name, part in parts.items()}
-            shifts = (shifts - mean) * gain + norm.bias.detach().double().cpu()
+            shifts = (shifts - mean) * gain + norm.bias.detach().cpu().double()
     if config.norm_order == "post":
         parts["norm_shifts"] = shifts
     contributions = torch.stack(list(parts.values()))  # (part, d_model)
-    stream = trace[scope_of(bundle, f"layer{config.n_layers - 1}.residual")][0, token].double().cpu()
+    stream = trace[scope_of(bundle, f"layer{config.n_layers - 1}.residual")][0, token].cpu().double()
     return StreamSum(
         parts=tuple(parts),
         contributions=contributions.numpy(),
@@ -183,5 +185,5 @@ def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tens
     if (segment := f"{scope}.segment_embedding") in trace:
         parts["segment_embedding"] = vectors_at(trace, segment)[token]
     if (position := f"{scope}.position_embedding") in trace:
-        parts["position_embedding"] = trace[position][token].double().cpu()
+        parts["position_embedding"] = trace[position][token].cpu().double()
     return parts

@@ -133,8 +133,8 @@ def without_source(*, bundle: Bundle, text: str, n_tokens: int, target_ids: tupl
             memory.expand(size + 1, -1, -1),
             memory_mask=in_sight[:, None, None, :],
         )[:, -1]  # (source_pos + 1, vocab)
-        chances = logits.double().softmax(-1)[:, target_ids[step + 1]]
+        chances = logits.cpu().double().softmax(-1)[:, target_ids[step + 1]]
     _, trace = capture(reader.model, reader.source_ids, read, sites=("decoder.*.cross_attention.weights",))
     weights = stacked(trace, "cross_attention")[:, :, step].mean((0, 1))
-    before, after = float(chances[0]), chances[1:].cpu().numpy()
+    before, after = float(chances[0]), chances[1:].numpy()
     return Hidden(before, weights, after, after - before)

@@ -69,7 +69,7 @@ def forced_target(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> F
     token_ids = (reader.bos_id, *words)
     given = torch.tensor([token_ids[:-1]], device=reader.source_ids.device)  # (1, step)
     logits, trace = capture(reader.model, reader.source_ids, given, sites=("decoder.*.cross_attention.weights",))
-    log_chances = logits[0].double().log_softmax(-1)  # (step, vocab)
+    log_chances = logits[0].cpu().double().log_softmax(-1)  # (step, vocab)
     log_probs = log_chances[torch.arange(len(words)), words]  # (step,)
     favourite, favourites = log_chances.max(-1)
     return Forced(
@@ -77,11 +77,11 @@ def forced_target(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> F
         words=tokenizer.labels_of(words),
         read=tokenizer.labels_of(token_ids[:-1]),
         unknown=sum(encoding.unknown),
-        probabilities=log_probs.exp().cpu().numpy(),
-        log_probs=log_probs.cpu().numpy(),
-        ranks=((log_chances > log_probs[:, None]).sum(-1) + 1).cpu().numpy(),
+        probabilities=log_probs.exp().numpy(),
+        log_probs=log_probs.numpy(),
+        ranks=((log_chances > log_probs[:, None]).sum(-1) + 1).numpy(),
         favourites=tuple(map(tokenizer.label_of, favourites.tolist())),
-        favourite_probabilities=favourite.exp().cpu().numpy(),
+        favourite_probabilities=favourite.exp().numpy(),
         cross_weights=stacked(trace, "cross_attention"),
         log_prob=float(log_probs.sum()),
     )

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread, log_log_slope
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import dot_product_scores, masked_softmax
 from transformer_core.layers.blocks import EncoderBlock
@@ -32,7 +32,8 @@ class Cost:
         sizes, attention, fused, layer, scores, softmax, mixture, attention_count, layer_count: (size,)
 
     Args:
-        attention: softmax(q k^T / sqrt(d)) v of one head, written out, in seconds; medians on one thread.
+        attention: softmax(q k^T / sqrt(d)) v of one head, written out, in seconds, the least of several calls on
+            one thread.
         fused: the same by torch's scaled_dot_product_attention, which never stores the n x n weights.
         scores, softmax, mixture: attention's three steps one by one, q k^T / sqrt(d), softmax, weights v, in seconds:
             n^2 d, n^2 and n^2 d operations.
@@ -42,6 +43,7 @@ class Cost:
             size, over the four largest sizes.
         attention_count_slope, layer_count_slope: the same of the counts.
         even: the size at which both kinds of work have equally many multiplications, 2 n^2 d = (4 + 8) n d^2, n = 6 d.
+        spread: of the times, as of Stopwatch.
     """
 
     sizes: np.ndarray
@@ -62,6 +64,7 @@ class Cost:
     attention_count_slope: float
     layer_count_slope: float
     even: float
+    spread: float
 
 
 def _calls(n_tokens: int, d_model: int, seed: int) -> tuple[Callable[[], Tensor], ...]:
@@ -98,13 +101,14 @@ def time_attention(*, along: str, other: int, seed: int, measurement: int) -> Co
     if along not in ("length", "width") or not 1 <= other <= LONGEST:
         raise ValueError(f"along={along!r} must be 'length' or 'width', and other={other} from 1 to {LONGEST}")
     sizes = np.array(LENGTHS if along == "length" else WIDTHS)
-    times, counts = [], []
+    times, counts, watch = [], [], Stopwatch()
     for size in counted(sizes.tolist()):
         n_tokens, d_model = (size, other) if along == "length" else (other, size)
         with alone_on_one_thread():
-            times.append([median_seconds(call) for call in _calls(n_tokens, d_model, seed)])
+            times.append([watch.seconds(call) for call in _calls(n_tokens, d_model, seed)])
         attention_count = 2 * n_tokens**2 * d_model
         counts.append((attention_count, attention_count + 12 * n_tokens * d_model**2))
     columns = [*np.array(times).T, *np.array(counts).T]
     slopes = [log_log_slope(sizes[-LATE:], column[-LATE:]) for column in columns]
-    return Cost(sizes, *columns, *slopes, even=6.0 * other if along == "length" else other / 6)
+    even = 6.0 * other if along == "length" else other / 6
+    return Cost(sizes, *columns, *slopes, even=even, spread=watch.spread)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from transformer_core.analysis.attention.heads import entropy
-from transformer_core.analysis.timing import alone_on_one_thread, median_seconds
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.analysis.why.sentence_attention import sentence_attention
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
@@ -89,8 +89,9 @@ class HeadCost:
     Args:
         multiplications: of the matrix products, counted by torch as they ran.
         exponentials: of the softmax, one per head and pair of tokens.
-        seconds: median time of one forward pass on one thread.
+        seconds: least time of one forward pass on one thread.
         difference: greatest difference between the reshaped computation and the same heads computed one by one.
+        spread: of the times, as of Stopwatch.
     """
 
     heads: np.ndarray
@@ -99,6 +100,7 @@ class HeadCost:
     exponentials: np.ndarray
     seconds: np.ndarray
     difference: np.ndarray
+    spread: float
 
 
 def one_by_one(attention: MultiHeadAttention, x: Tensor) -> Tensor:
@@ -129,14 +131,14 @@ def cost_of_heads(*, d_model: int, n_tokens: int, seed: int, measurement: int) -
         measurement: any number; another one measures the times again.
     """
     x = torch.randn(1, n_tokens, d_model, generator=torch.Generator().manual_seed(seed))
-    rows = []
+    rows, watch = [], Stopwatch()
     for n_heads in counted(HEADS):
         attention = MultiHeadAttention(d_model, n_heads)
         initialize(attention, torch.Generator().manual_seed(seed))
         with FlopCounterMode(display=False) as counter:
             reshaped = attention(x, probe=Probe(("weights",)))
         with alone_on_one_thread():
-            seconds = median_seconds(lambda attention=attention: attention(x, probe=Probe(("weights",))))
+            seconds = watch.seconds(lambda attention=attention: attention(x, probe=Probe(("weights",))))
         rows.append(
             (
                 n_heads,
@@ -147,4 +149,4 @@ def cost_of_heads(*, d_model: int, n_tokens: int, seed: int, measurement: int) -
                 float((reshaped - one_by_one(attention, x)).abs().max()),
             )
         )
-    return HeadCost(*(np.array(column) for column in zip(*rows, strict=True)))
+    return HeadCost(*(np.array(column) for column in zip(*rows, strict=True)), spread=watch.spread)

@@ -18,7 +18,7 @@ from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.attention import dot_product_scores
 
-Vectors = Literal["tokens", "embedded", "read"]
+Vectors = Literal["rows", "tokens", "embedded", "read"]
 REACHES = np.linspace(0.0, 1.5, 31)
 
 
@@ -36,6 +36,7 @@ class Unprojected:
         won: share of tokens whose greatest weight is their own.
         trained_share, trained_won: the same of the trained layer, over all heads.
         even: 1 / n, the share that even weights would give.
+        norm: mean length of the vectors as they are.
     """
 
     labels: tuple[str, ...]
@@ -49,6 +50,7 @@ class Unprojected:
     trained_share: float
     trained_won: float
     even: float
+    norm: float
 
 
 def _diagonal(weights: torch.Tensor, real: torch.Tensor) -> tuple[float, float]:
@@ -66,7 +68,8 @@ def without_projections(
 
     Args:
         layer: whose trained weights are shown beside it.
-        vectors: "tokens" (embeddings alone), "embedded" (with positions), "read" (as the layer reads them).
+        vectors: "rows" (of the embedding's matrix), "tokens" (these times sqrt(d_model), where the model scales them),
+            "embedded" (with positions), "read" (as the layer reads them).
         reach: what the vectors are multiplied by; 1 leaves them as the model has them.
 
     Raises:
@@ -75,7 +78,7 @@ def without_projections(
     require_choice("vectors", vectors, get_args(Vectors))
     sight = sentence_attention(bundle, text, n_tokens)
     seen = sight.layer(layer)
-    x = {"tokens": sight.tokens, "embedded": sight.embedded, "read": seen.x}[vectors]
+    x = {"rows": sight.rows, "tokens": sight.tokens, "embedded": sight.embedded, "read": seen.x}[vectors]
     real = seen.allowed.any(0)
 
     def weights_at(factor: float) -> torch.Tensor:
@@ -96,6 +99,7 @@ def without_projections(
         trained_share,
         trained_won,
         1 / int(real.sum()),
+        float(x[real].norm(dim=-1).mean()),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.timing import alone_on_one_thread, log_log_slope, median_seconds
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread, log_log_slope
 from transformer_core.layers.attention import AdditiveScores, dot_product_scores
 
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
@@ -20,12 +20,13 @@ class ScoringTimes:
     """How long the scores of one head take.
 
     Shapes:
-        widths, dot_product, additive: (width,), in seconds, medians on one thread
+        widths, dot_product, additive: (width,), in seconds, the least of several calls on one thread
 
     Args:
         dot_product_slope, additive_slope: of log time against log d_k.
         ratio: additive over dot product at the widest head.
         floats: numbers that additive attention must store at the widest head before it sums them.
+        spread: of the times, as of Stopwatch.
     """
 
     widths: np.ndarray
@@ -35,6 +36,7 @@ class ScoringTimes:
     additive_slope: float
     ratio: float
     floats: int
+    spread: float
 
 
 def _vectors(n_vectors: int, width: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, AdditiveScores]:
@@ -53,12 +55,12 @@ def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes
         n_tokens: queries, and keys.
         measurement: any number; another one measures again.
     """
-    times = []
+    times, watch = [], Stopwatch()
     with alone_on_one_thread():
         for width in WIDTHS:
             query, key, additive = _vectors(n_tokens, width, seed)
-            dot_product = median_seconds(lambda q=query, k=key: dot_product_scores(q, k))
-            times.append((dot_product, median_seconds(lambda q=query, k=key, score=additive: score(q, k))))
+            dot_product = watch.seconds(lambda q=query, k=key: dot_product_scores(q, k))
+            times.append((dot_product, watch.seconds(lambda q=query, k=key, score=additive: score(q, k))))
     widths, (dot_product, additive) = np.array(WIDTHS), np.array(times).T
     return ScoringTimes(
         widths,
@@ -68,6 +70,7 @@ def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes
         log_log_slope(widths, additive),
         float(additive[-1] / dot_product[-1]),
         n_tokens**2 * WIDTHS[-1],
+        watch.spread,
     )
 
 

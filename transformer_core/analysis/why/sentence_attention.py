@@ -52,10 +52,12 @@ class SentenceAttention:
     """A sentence and its layers.
 
     Shapes:
-        tokens, embedded: (pos, d_model), before and after positions are added
+        rows: (pos, d_model), of the embedding's matrix, as they were looked up
+        tokens, embedded: (pos, d_model), scaled where the model does so, before and after positions are added
     """
 
     labels: tuple[str, ...]
+    rows: Tensor
     tokens: Tensor
     embedded: Tensor
     layers: tuple[LayerAttention, ...]
@@ -92,6 +94,7 @@ def sentence_attention(bundle: Bundle, text: str, n_tokens: int) -> SentenceAtte
     name = "scaled_embedding" if config.scale_embeddings else "token_embedding"
     return SentenceAttention(
         encoding.labels,
+        trace["encoder.embedding.token_embedding"][0].float().cpu(),
         trace[f"encoder.embedding.{name}"][0].float().cpu(),
         embedded,
         tuple(_layer(trace, number, config) for number in range(config.n_layers)),

@@ -4,21 +4,18 @@ Vaswani et al. 2017, section 3.4; word vectors as the first layer's weights, and
 Bengio et al. 2003, sections 1.1 and 2.
 """
 
-import time
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.analysis.words.vocabulary import embedding_matrix, find, unit_rows
 from transformer_core.bundle import Bundle
 from transformer_core.layers.embeddings import Embedding
 from transformer_core.layout.neighbours import squared_distances
-
-LEAST_SECONDS = 0.04
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +48,21 @@ class OneHotRow:
 
 @dataclass(frozen=True)
 class LookupTimes:
-    """Wall-clock seconds of embedding one text both ways on this machine, medians; they differ from run to run.
+    """Seconds of embedding one text both ways on one thread of this machine, the least of several calls.
 
     Args:
         tokens: in the text.
         lookup: seconds of looking the rows up.
         product: seconds of multiplying the one-hot matrix, prepared beforehand, by the embedding matrix.
         ratio: product / lookup.
+        spread: of the times, as of Stopwatch.
     """
 
     tokens: int
     lookup: float
     product: float
     ratio: float
+    spread: float
 
 
 @torch.inference_mode()
@@ -107,25 +106,16 @@ def lookup_times(*, bundle: Bundle, text: str, n_tokens: int) -> LookupTimes:
     matrix = embedding_matrix(bundle.model)
     ids = torch.tensor([bundle.tokenizer.encode(text, max_len=n_tokens).ids])  # (batch, pos)
     one_hot = torch.zeros(ids.shape[1], len(matrix)).scatter_(1, ids.T, 1.0)  # (pos, vocab)
-    table = _table(matrix)
-    lookup, product = _seconds(lambda: table(ids)), _seconds(lambda: one_hot @ matrix)
-    return LookupTimes(ids.shape[1], lookup, product, product / lookup)
+    table, watch = _table(matrix), Stopwatch()
+    with alone_on_one_thread():
+        lookup, product = watch.seconds(lambda: table(ids)), watch.seconds(lambda: one_hot @ matrix)
+    return LookupTimes(ids.shape[1], lookup, product, product / lookup, watch.spread)
 
 
 def _table(matrix: torch.Tensor) -> Embedding:
     table = Embedding(*matrix.shape)
     table.weight = torch.nn.Parameter(matrix, requires_grad=False)
     return table
-
-
-def _seconds(work) -> float:
-    work()
-    taken: list[float] = []
-    while len(taken) < 5 or sum(taken) < LEAST_SECONDS:
-        started = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - started)
-    return median(taken)
 
 
 @dataclass(frozen=True, eq=False)

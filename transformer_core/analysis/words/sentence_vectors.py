@@ -17,7 +17,7 @@ from transformer_core.config import require_choice
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 
-Stage = Literal["looked_up", "with_positions", "after_layers"]
+Stage = Literal["looked_up", "with_positions", "after_layers", "handed_on"]
 LOOKED_UP, SUMMED = "embedding.token_embedding", "embedding.residual"
 
 
@@ -63,13 +63,13 @@ class SameWord:
 
 
 def _stages(bundle: Bundle, encoding: Encoding) -> list[Tensor]:
-    """Return (pos, d_model) as looked up, with positions, and after each layer."""
+    """Return (pos, d_model) as looked up, with positions, after each layer, and as handed on to what follows."""
     part = reading_part(bundle.model)
     device = next(bundle.model.parameters()).device
     ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
     layers = tuple(f"layer{index}.residual" for index in range(bundle.config.n_layers))
-    _, trace = capture(part, ids, sites=(LOOKED_UP, SUMMED, *layers))
-    return [trace[name][0].float().cpu() for name in (LOOKED_UP, SUMMED, *layers)]
+    output, trace = capture(part, ids, sites=(LOOKED_UP, SUMMED, *layers))
+    return [vectors[0].float().cpu() for vectors in (*(trace[name] for name in (LOOKED_UP, SUMMED, *layers)), output)]
 
 
 def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage = "looked_up") -> SentenceVectors:
@@ -79,7 +79,8 @@ def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage =
         bundle: any model that reads text.
         text: the sentence.
         n_tokens: most tokens of the text to read, special tokens included.
-        stage: the rows as looked up; these scaled, with positions and segments added; or after the last layer.
+        stage: the rows as looked up; these scaled, with positions and segments added; after the last layer; or as
+            handed on to what follows, which in a pre-norm stack is after one more norm.
 
     Raises:
         ValueError: stage is unknown, or the text cannot be encoded in n_tokens.
@@ -87,7 +88,7 @@ def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage =
     require_choice("stage", stage, get_args(Stage))
     encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
     stages = _stages(bundle, encoding)
-    vectors = stages[{"looked_up": 0, "with_positions": 1, "after_layers": -1}[stage]]
+    vectors = stages[{"looked_up": 0, "with_positions": 1, "after_layers": -2, "handed_on": -1}[stage]]
     unit = unit_rows(vectors)
     cosine = (unit @ unit.T).clamp(-1.0, 1.0)
     return SentenceVectors(
@@ -186,7 +187,7 @@ def same_word(*, bundle: Bundle, text: str, n_tokens: int) -> SameWord:
     if found is None:
         raise ValueError(f"text={text[:40]!r} must hold a word that can be read twice")
     first, second = found
-    cosines = [torch.cosine_similarity(x[first], x[second], dim=0) for x in _stages(bundle, encoding)]
+    cosines = [torch.cosine_similarity(x[first], x[second], dim=0) for x in _stages(bundle, encoding)[:-1]]
     return SameWord(encoding.labels[first], encoding.text, first, second, torch.stack(cosines).numpy())
 
 

@@ -56,15 +56,16 @@ class Cell(nn.Module):
         d_input: width of an input.
         d_hidden: width of the hidden state.
         parts: how many vectors of d_hidden a step needs: its gates and its candidate.
+        one_bias: without the hidden state's bias c, as textbooks have it; the input's bias b stays.
     """
 
     n_states = 1
 
-    def __init__(self, d_input: int, d_hidden: int, parts: int) -> None:
+    def __init__(self, d_input: int, d_hidden: int, parts: int, *, one_bias: bool = False) -> None:
         super().__init__()
         self.d_input, self.d_hidden, self.parts = d_input, d_hidden, parts
         self.input_proj = Linear(d_input, parts * d_hidden)
-        self.hidden_proj = Linear(d_hidden, parts * d_hidden)
+        self.hidden_proj = Linear(d_hidden, parts * d_hidden, bias=not one_bias)
 
     def initial_state(self, inputs: Tensor) -> State:
         """Return the state before the first position: zeros.
@@ -87,8 +88,8 @@ class Cell(nn.Module):
 class TanhCell(Cell):
     """h' = tanh(W x + b + U h + c): the plain recurrent network, without gates (Elman 1990)."""
 
-    def __init__(self, d_input: int, d_hidden: int) -> None:
-        super().__init__(d_input, d_hidden, 1)
+    def __init__(self, d_input: int, d_hidden: int, *, one_bias: bool = False) -> None:
+        super().__init__(d_input, d_hidden, 1, one_bias=one_bias)
 
     def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
@@ -107,8 +108,8 @@ class GruCell(Cell):
     and in the paper z near 1 keeps the old state; in others (Chung et al. 2014) it lets in the new.
     """
 
-    def __init__(self, d_input: int, d_hidden: int) -> None:
-        super().__init__(d_input, d_hidden, 3)
+    def __init__(self, d_input: int, d_hidden: int, *, one_bias: bool = False) -> None:
+        super().__init__(d_input, d_hidden, 3, one_bias=one_bias)
 
     def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
@@ -137,8 +138,8 @@ class LstmCell(Cell):
 
     n_states = 2
 
-    def __init__(self, d_input: int, d_hidden: int) -> None:
-        super().__init__(d_input, d_hidden, 4)
+    def __init__(self, d_input: int, d_hidden: int, *, one_bias: bool = False) -> None:
+        super().__init__(d_input, d_hidden, 4, one_bias=one_bias)
 
     def step(self, inputs: Tensor, state: State, steps: StepRecorder) -> State:
         """Return the state after one position; Cell.step gives the shapes."""
@@ -162,8 +163,9 @@ def initialize_cell(cell: Cell, generator: torch.Generator | None = None) -> Non
         nn.init.xavier_uniform_(weight, generator=generator)
     for weight in cell.hidden_proj.weight.chunk(cell.parts):
         nn.init.orthogonal_(weight, generator=generator)
-    for linear in (cell.input_proj, cell.hidden_proj):
-        linear.bias.zero_()
+    for bias in (cell.input_proj.bias, cell.hidden_proj.bias):
+        if bias is not None:
+            bias.zero_()
 
 
 CELLS: dict[str, type[TanhCell] | type[GruCell] | type[LstmCell]] = {"tanh": TanhCell, "gru": GruCell, "lstm": LstmCell}

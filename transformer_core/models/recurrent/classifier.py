@@ -8,7 +8,8 @@ import math
 from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.embeddings import Embedding, check_ids
+from transformer_core.layers.embeddings import Embedding, check_ids, rows_of
+from transformer_core.layers.masks import real_tokens
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.models.recurrent.config import RecurrentClassifierConfig
 from transformer_core.models.recurrent.layers import initialize_recurrent, make_layer
@@ -45,16 +46,15 @@ class RecurrentClassifier(nn.Module):
         """
         inner = probe.at("recurrent")
         token_ids = inner.tap("token_ids", token_ids)
-        check_ids("token_ids", token_ids, self.config.vocab_size)
+        check_ids("token_ids", token_ids, self.config.vocab_size, least=min(0, self.config.padding))
         if token_ids.shape[1] > self.config.max_len:
             raise ValueError(f"token_ids has {token_ids.shape[1]} positions; max_len={self.config.max_len} is the most")
-        pad_id = self.config.pad_id
-        real = None if pad_id is None or not bool((token_ids == pad_id).any()) else token_ids != pad_id
-        embedded = inner.tap("token_embedding", self.embedding(token_ids))
+        real = real_tokens(token_ids, self.config.padding)
+        embedded = inner.tap("token_embedding", self.embedding(rows_of(token_ids, self.config.pad_id)))
         x = self.dropout(inner.tap("scaled_embedding", embedded * self.scale))
         outputs, ends = self.recurrent(x, real=real, probe=inner)  # (batch, pos, d_memory), (batch, d_memory)
         if self.config.pooling == "last":
             vector = probe.tap("summary", ends[0])
         else:
-            vector = probe.tap("mean_embedding", mean_over_real_tokens(outputs, token_ids, pad_id))
+            vector = probe.tap("mean_embedding", mean_over_real_tokens(outputs, token_ids, self.config.padding))
         return probe.tap("class_logits", self.class_proj(self.dropout(vector)))

@@ -6,13 +6,18 @@ Names follow Bahdanau et al. 2015, appendix A.
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from transformer_core.config import LARGEST, require_choice
+from transformer_core.config import LARGEST, PADDED, require_choice
 
 Unit = Literal["tanh", "gru", "lstm"]
 Alignment = Literal["dot_product", "additive"]
 Summary = Literal["last", "mean"]
 LARGEST_DEVIATION = 10.0
 SIZES = {name: LARGEST[name] for name in ("vocab_size", "d_model", "max_len")} | {"d_hidden": 65_536}
+
+
+def _padding(config: Any) -> int:
+    """What stands for padding in token ids, where the state stays: pad_id, or PADDED where there is none."""
+    return PADDED if config.pad_id is None else config.pad_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,7 @@ class RecurrentConfig:
     pad_id: int | None = 0
     tied_output: bool = True
     initial_deviation: float | None = None
+    padding = property(_padding)
 
     def __post_init__(self) -> None:
         _require_common(self)
@@ -77,6 +83,8 @@ class RecurrentLmConfig:
         dropout: probability of dropping an entry in training, in [0, 1).
         pad_id: id of the padding token, or None where the vocabulary has none.
         initial_deviation: as in RecurrentConfig.
+        one_hot: as textbooks write it out: a word enters as its one-hot vector, and a gate has one bias, not two;
+            there is no embedding, so that d_model says nothing.
 
     Raises:
         ValueError: a value outside its range.
@@ -90,9 +98,12 @@ class RecurrentLmConfig:
     dropout: float = 0.1
     pad_id: int | None = 0
     initial_deviation: float | None = None
+    one_hot: bool = False
+    padding = property(_padding)
 
     def __post_init__(self) -> None:
         _require_common(self)
+        _require_switches(self, "one_hot")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +131,7 @@ class RecurrentClassifierConfig:
     dropout: float = 0.1
     pad_id: int | None = 0
     initial_deviation: float | None = None
+    padding = property(_padding)
 
     def __post_init__(self) -> None:
         _require_common(self)

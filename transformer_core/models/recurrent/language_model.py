@@ -8,7 +8,8 @@ import math
 from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.embeddings import Embedding, check_ids
+from transformer_core.layers.embeddings import Embedding, OneHot, check_ids, rows_of
+from transformer_core.layers.masks import real_tokens
 from transformer_core.models.recurrent.cells import CELLS, State
 from transformer_core.models.recurrent.config import RecurrentLmConfig
 from transformer_core.models.recurrent.layers import Recurrent, initialize_recurrent
@@ -22,17 +23,20 @@ class RecurrentLm(nn.Module):
     p(w_{t+1} | w_1 ... w_t) = softmax(V h_t + b)  (Mikolov et al. 2010, eqs. 3 and 5, without the b)
 
     Departure: the paper's hidden units are sigmoids, here they are those of config.unit; its words enter by one matrix,
-    here by an embedding and the cell's. Embeddings are multiplied by sqrt(d_model), as in Seq2Seq.
+    here by an embedding and the cell's, unless config.one_hot. Embeddings are multiplied by sqrt(d_model), as in
+    Seq2Seq.
     """
 
     def __init__(self, config: RecurrentLmConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = Embedding(config.vocab_size, config.d_model)
-        self.recurrent = Recurrent(CELLS[config.unit](config.d_model, config.d_hidden))
+        one_hot = config.one_hot
+        self.embedding = OneHot(config.vocab_size) if one_hot else Embedding(config.vocab_size, config.d_model)
+        d_input = config.vocab_size if one_hot else config.d_model
+        self.recurrent = Recurrent(CELLS[config.unit](d_input, config.d_hidden, one_bias=one_hot))
         self.output = Linear(config.d_hidden, config.vocab_size)
         self.dropout = Dropout(config.dropout)
-        self.scale = math.sqrt(config.d_model)
+        self.scale = 1.0 if one_hot else math.sqrt(config.d_model)
         initialize_recurrent(self, self.embedding, config.initial_deviation)
 
     def forward(self, token_ids: Tensor, *, probe: Probe = SILENT) -> Tensor:
@@ -57,11 +61,14 @@ class RecurrentLm(nn.Module):
         """
         inner = probe.at("recurrent")
         token_ids = inner.tap("token_ids", token_ids)
-        check_ids("token_ids", token_ids, self.config.vocab_size)
-        pad_id = self.config.pad_id
-        real = None if pad_id is None or not bool((token_ids == pad_id).any()) else token_ids != pad_id
-        embedded = inner.tap("token_embedding", self.embedding(token_ids))
-        x = self.dropout(inner.tap("scaled_embedding", embedded * self.scale))
+        check_ids("token_ids", token_ids, self.config.vocab_size, least=min(0, self.config.padding))
+        real = real_tokens(token_ids, self.config.padding)
+        rows = rows_of(token_ids, self.config.pad_id)
+        if self.config.one_hot:
+            x = inner.tap("one_hot", self.embedding(rows))  # (batch, pos, vocab)
+        else:
+            embedded = inner.tap("token_embedding", self.embedding(rows))
+            x = self.dropout(inner.tap("scaled_embedding", embedded * self.scale))
         hidden, last = self.recurrent(x, state, real=real, probe=inner)  # (batch, pos, d_hidden)
         return probe.tap("logits", self.output(self.dropout(hidden))), last
 

@@ -6,7 +6,7 @@ Both directions: Schuster and Paliwal 1997.
 import torch
 from torch import Tensor, nn
 
-from transformer_core.layers.embeddings import Embedding
+from transformer_core.layers.embeddings import Embedding, OneHot
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import (
     CELLS,
@@ -112,7 +112,7 @@ def make_layer(unit: str, d_input: int, d_hidden: int, *, bidirectional: bool) -
 
 
 @torch.no_grad()
-def initialize_recurrent(model: nn.Module, embedding: Embedding, deviation: float | None) -> None:
+def initialize_recurrent(model: nn.Module, embedding: Embedding | OneHot, deviation: float | None) -> None:
     """Fill every parameter of a recurrent model with its starting value.
 
     Without a deviation, linear maps are Glorot's, cells as initialize_cell has them, and embeddings, which are
@@ -120,7 +120,8 @@ def initialize_recurrent(model: nn.Module, embedding: Embedding, deviation: floa
     N(0, deviation^2), and biases are 0.
     """
     initialize(model)
-    nn.init.normal_(embedding.weight, std=embedding.weight.shape[1] ** -0.5)
+    if isinstance(embedding, Embedding):
+        nn.init.normal_(embedding.weight, std=embedding.weight.shape[1] ** -0.5)
     for module in model.modules():
         if isinstance(module, Cell):
             initialize_cell(module)

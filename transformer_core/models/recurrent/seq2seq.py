@@ -8,7 +8,8 @@ import math
 from torch import Tensor, nn
 
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.embeddings import Embedding, check_ids
+from transformer_core.layers.embeddings import Embedding, check_ids, rows_of
+from transformer_core.layers.masks import real_tokens
 from transformer_core.models.output import WordScores
 from transformer_core.models.recurrent.config import RecurrentConfig
 from transformer_core.models.recurrent.decoder import Place, RecurrentDecoder
@@ -44,8 +45,7 @@ class Seq2Seq(nn.Module):
         Raises:
             ValueError: ids outside the vocabulary, an empty batch, more than max_len positions.
         """
-        pad_id = self.config.pad_id
-        real = None if pad_id is None or not bool((source_ids == pad_id).any()) else source_ids != pad_id
+        real = real_tokens(source_ids, self.config.padding)
         inner = probe.at("encoder")
         outputs, ends = self.encoder(self._embed("source_ids", source_ids, inner), real=real, probe=inner)
         annotations = inner.tap("annotations", outputs)  # (batch, source_pos, d_memory)
@@ -86,8 +86,8 @@ class Seq2Seq(nn.Module):
 
     def _embed(self, name: str, ids: Tensor, probe: Probe) -> Tensor:
         ids = probe.tap("token_ids", ids)
-        check_ids(name, ids, self.config.vocab_size)
+        check_ids(name, ids, self.config.vocab_size, least=min(0, self.config.padding))
         if ids.shape[1] > self.config.max_len:
             raise ValueError(f"{name} has {ids.shape[1]} positions; max_len={self.config.max_len} is the most")
-        embedded = probe.tap("token_embedding", self.embedding(ids))
+        embedded = probe.tap("token_embedding", self.embedding(rows_of(ids, self.config.pad_id)))
         return self.dropout(probe.tap("scaled_embedding", embedded * self.scale))

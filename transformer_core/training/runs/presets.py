@@ -1,5 +1,8 @@
 """Presets: whole specs to start from, from a run of seconds to the source article's own.
 
+The article's departs from its code in two things: the tokenizer, of which a WordPiece is the nearest, and batches,
+which hold reviews of similar length.
+
 tests/benchmarks/runs.py measures what they reach and in what time.
 """
 
@@ -8,6 +11,7 @@ import math
 
 from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.examples import most_held_out, rows_needed
 from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.spec import (
     BOUNDS,
@@ -66,7 +70,7 @@ CHARACTERS = RunSpec(
 RECURRENT_LM = RunSpec(
     name="recurrent_lm",
     data=DataSpec(source="characters", examples=16_000, tokenizer="character"),
-    network=NetworkSpec(network="gru", initial="normal"),
+    network=NetworkSpec(network="gru", one_hot=True, initial="normal"),
     model=ModelConfig(vocab_size=16, d_model=256, max_len=36, dropout=0.0),
     training=TrainConfig(learning_rate=4e-3, batch_size=32, epochs=1),
     frames=24,
@@ -110,6 +114,8 @@ ARTICLE = RunSpec(
         n_layers=4,
         max_len=256,
         dropout=0.4,
+        dropout_at="sublayers",
+        padding_mask="mixed_heads",
         norm_order="post",
         activation="relu",
     ),
@@ -130,7 +136,6 @@ ARTICLE = RunSpec(
 PRESETS = {spec.name: spec for spec in (QUICK, REVERSE, PAIRS, CHARACTERS, RECURRENT_LM, MASKED_WORDS, IMDB, ARTICLE)}
 OF_KIND = {spec.data.kind: spec for spec in (QUICK, REVERSE, CHARACTERS, MASKED_WORDS)}
 SET_BY_KIND = ("tokenizer", "vocab_size", "examples", "held_out", "max_len", "batch_size", "epochs")
-LARGEST_HELD_OUT = 4  # a quarter, as splitting has it
 LEAST_STEPS = 200
 
 
@@ -152,9 +157,9 @@ def fitted(spec: RunSpec, source: Source, *, there: int | None = None) -> RunSpe
     network = spec.network.network if kind in RECURRENT_KINDS else "transformer"
     spec = change(spec, source=source, labels=LABELS_OF_REVIEWS, given=None, network=network, **sizes)
     spec = dataclasses.replace(spec, data=dataclasses.replace(spec.data, file=None))
-    if there is None or there >= spec.data.examples + spec.data.held_out:
+    if there is None or there >= rows_needed(spec.data.examples, spec.data.held_out):
         return spec
-    held_out = max(BOUNDS["held_out"][0], min(spec.data.held_out, there // LARGEST_HELD_OUT))
+    held_out = max(BOUNDS["held_out"][0], min(spec.data.held_out, most_held_out(there)))
     examples = max(BOUNDS["examples"][0], min(spec.data.examples, there - held_out))
     steps = math.ceil(examples / spec.training.batch_size)
     epochs = min(BOUNDS["epochs"][1], max(spec.training.epochs, math.ceil(LEAST_STEPS / steps)))

@@ -9,7 +9,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.spec import LONGEST_NAME, DataSpec, NetworkSpec, RunSpec
 
-SET_BY_DATA = frozenset(("vocab_size", "target_vocab_size", "n_classes", "pad_id"))
+SET_BY_DATA = frozenset(("vocab_size", "target_vocab_size", "n_classes", "pad_id", "pad_is_read"))
 PARTS = ("data", "network", "model", "training")
 IN_DATA = tuple(field.name for field in dataclasses.fields(DataSpec) if field.name != "file")
 IN_NETWORK = tuple(field.name for field in dataclasses.fields(NetworkSpec))

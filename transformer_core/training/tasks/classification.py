@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_core.bundle import Bundle
-from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.config import ModelConfig
+from transformer_core.text import Tokenizer
 from transformer_core.training.baselines import bag_of_words, majority
 from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
 from transformer_core.training.examples import Example
@@ -25,10 +26,11 @@ LONGEST_SHOWN = 400
 class LabelledPart:
     """Examples of one part, train or held out, as ids."""
 
-    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
-        self.examples, self._device = examples, device
-        self.pad_id = PAD_ID if tokenizer.pad_id is None else tokenizer.pad_id
-        encodings = tokenizer.encode_batch([example.text for example in examples], max_len=max_len)
+    def __init__(
+        self, examples: Sequence[Example], tokenizer: Tokenizer, config: ModelConfig, device: torch.device
+    ) -> None:
+        self.examples, self._device, self.padding = examples, device, config.padding
+        encodings = tokenizer.encode_batch([example.text for example in examples], max_len=config.max_len)
         self.rows = [encoding.ids for encoding in encodings]
         self.lengths = [len(row) for row in self.rows]
         self.labels = [example.label for example in examples]
@@ -36,7 +38,7 @@ class LabelledPart:
     def batch(self, places: Sequence[int]) -> LabelledBatch:
         """Return the examples at these places as a batch on the device."""
         rows, labels = [self.rows[place] for place in places], [self.labels[place] for place in places]
-        return LabelledBatch(padded(rows, self.pad_id), torch.tensor(labels)).to(self._device)
+        return LabelledBatch(padded(rows, self.padding), torch.tensor(labels)).to(self._device)
 
     def measure(self, model: nn.Module, count: int) -> tuple[float, float]:
         """Return loss in nats and accuracy on the first `count` examples."""
@@ -57,7 +59,7 @@ def _points(parts: dict[str, LabelledPart], count: int) -> Points:
         texts=[part.examples[place].text[:LONGEST_SHOWN] for part, place, _ in chosen],
         labels=[part.labels[place] for part, place, _ in chosen],
         held_out=[held_out for _, _, held_out in chosen],
-        token_ids=padded([part.rows[place] for part, place, _ in chosen], parts["train"].pad_id),
+        token_ids=padded([part.rows[place] for part, place, _ in chosen], parts["train"].padding),
     )
 
 
@@ -95,7 +97,7 @@ def classification_task(
     )
     config = config_of(spec, tokenizer, begun, n_classes=len(labels))
     parts = {
-        name: LabelledPart(examples, tokenizer, config.max_len, device)
+        name: LabelledPart(examples, tokenizer, config, device)
         for name, examples in (("train", train), ("held_out", held_out))
     }
     sizes = {name: sample_size(part.lengths) for name, part in parts.items()}
@@ -122,6 +124,7 @@ def classification_task(
             "majority": majority(part.labels, parts["held_out"].labels),
             "bag_of_words": bag_of_words(train, held_out, tokenizer, n_classes=len(labels)),
         },
+        counts={"train": sizes["train"], "held_out": len(held_out)},
         points=_points(parts, spec.points),
         prompt=held_out[0].text[:LONGEST_SHOWN],
     )

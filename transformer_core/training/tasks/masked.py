@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.bundle import Bundle
-from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.config import PADDED, ModelConfig
+from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
 from transformer_core.training.objectives import NO_PADDING, masked_words
 from transformer_core.training.spec import RunSpec
@@ -31,15 +32,15 @@ def sentences_of(text: str) -> list[str]:
 class MaskedPart:
     """Sentences of one part, train or held out, as ids, and the same with fixed words hidden for measuring."""
 
-    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, max_len: int, device: torch.device) -> None:
-        self._device, self._pad_id = device, PAD_ID if tokenizer.pad_id is None else tokenizer.pad_id
+    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, config: ModelConfig, device: torch.device) -> None:
+        self._device, self._padding = device, config.padding
         self._mask_id, self._special = mask_id_of(tokenizer), torch.tensor(sorted(special_ids_of(tokenizer)))
-        self._rows = [encoding.ids for encoding in tokenizer.encode_batch(texts, max_len=max_len)]
+        self._rows = [encoding.ids for encoding in tokenizer.encode_batch(texts, max_len=config.max_len)]
         self.lengths = [len(row) for row in self._rows]
 
     def batch(self, places: Sequence[int]) -> LabelledBatch:
         """Return the sentences at these places as a batch on the device."""
-        rows = padded([self._rows[place] for place in places], self._pad_id)
+        rows = padded([self._rows[place] for place in places], self._padding)
         return LabelledBatch(rows, torch.zeros(len(rows), dtype=torch.long)).to(self._device)
 
     def scored(self, model: nn.Module, count: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -47,8 +48,8 @@ class MaskedPart:
         rng = np.random.default_rng(0)
         for places in in_turn(self.lengths[:count]):
             ids = self.batch(places).token_ids
-            draws = torch.from_numpy(rng.random(ids.shape)).to(ids.device)
-            hidden = (draws < HIDDEN) & ~torch.isin(ids, self._special.to(ids.device))  # (batch, pos)
+            drawn = torch.from_numpy(rng.random(ids.shape) < HIDDEN).to(ids.device)
+            hidden = drawn & ~torch.isin(ids, self._special.to(ids.device))  # (batch, pos)
             yield model(ids.masked_fill(hidden, self._mask_id)).mlm_logits, ids.masked_fill(~hidden, NO_PADDING)
 
 
@@ -64,9 +65,9 @@ def mask_id_of(tokenizer: Tokenizer) -> int:
 
 
 def special_ids_of(tokenizer: Tokenizer) -> frozenset[int]:
-    """Return the ids of the special tokens, which are never hidden."""
+    """Return the ids of the special tokens, and PADDED, which are never hidden."""
     named = (tokenizer.pad_id, tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id)
-    return frozenset(id_ for id_ in (*named, tokenizer.bos_id, tokenizer.eos_id) if id_ is not None)
+    return frozenset(id_ for id_ in (PADDED, *named, tokenizer.bos_id, tokenizer.eos_id) if id_ is not None)
 
 
 def masked_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | None = None) -> Task:
@@ -94,8 +95,7 @@ def masked_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | 
     )
     config = config_of(spec, tokenizer, begun)
     parts = {
-        name: MaskedPart(texts, tokenizer, config.max_len, device)
-        for name, texts in (("train", train), ("held_out", held_out))
+        name: MaskedPart(texts, tokenizer, config, device) for name, texts in (("train", train), ("held_out", held_out))
     }
 
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:

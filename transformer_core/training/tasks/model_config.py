@@ -36,6 +36,8 @@ def model_config(spec: RunSpec, *, vocab_size: int, n_classes: int | None = None
     }
     if spec.kind == "recurrent_classifier":
         values |= {"pooling": chosen.summary, "bidirectional": chosen.bidirectional}
+    if spec.kind == "lm":
+        values |= {"one_hot": chosen.one_hot}
     if spec.kind == "seq2seq":
         attention = None if chosen.alignment == "none" else chosen.alignment
         values |= {"attention": attention, "bidirectional": chosen.bidirectional}

@@ -10,10 +10,10 @@ import numpy as np
 
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.sequences import Pair
+from transformer_core.training.examples import most_held_out
 from transformer_core.training.intake.pairs import read_pairs
 from transformer_core.training.spec import RunSpec
 
-LARGEST_PART = 4  # at most a quarter of what a person gave is held out
 INTO = {"en": "fr", "zh": "zh"}  # what the app's own English sentences are translated into, by the run's language
 
 
@@ -37,6 +37,6 @@ def pairs_of(spec: RunSpec, folder: Path | None) -> tuple[Sequence[Pair], Sequen
     if data.given is not None and data.given.count != len(pairs):
         raise ValueError(f"given={data.given!r} is not what lies in {data.file}, which counts {len(pairs):,}")
     order = np.random.default_rng(seed).permutation(len(pairs))
-    count = max(1, min(data.held_out, len(pairs) // LARGEST_PART))
+    count = max(1, min(data.held_out, most_held_out(len(pairs))))
     shuffled = [pairs[place] for place in order]
     return shuffled[count : count + data.examples], shuffled[:count]

@@ -112,5 +112,6 @@ def pair_task(spec: RunSpec, train: Pairs, held_out: Pairs, device: torch.device
         batches=batches,
         steps_per_epoch=steps_per_epoch,
         measure=both_parts(measure),
+        counts={"train": sample_size(part.lengths), "held_out": len(held_out)},
         prompt=held_out[0][0],
     )

@@ -58,6 +58,7 @@ class Task:
             "held_out_loss" in nats, "train_accuracy" and "held_out_accuracy" in [0, 1]. A quick measure takes a fixed
             sample, a thorough one every held-out example.
         baselines: held-out accuracy of simple rules by name, such as "majority" and "bag_of_words".
+        counts: how many examples a thorough measure takes of "train" and "held_out"; empty where it counts no examples.
         points: examples to follow; None where the kind of model has no sentence vector.
         prompt: a text to use where the user has typed none.
     """
@@ -72,6 +73,7 @@ class Task:
     prompt: str
     labels: tuple[str, ...] = ()
     baselines: Measures = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     points: Points | None = None
 
 
@@ -92,8 +94,8 @@ def config_of(
     """
     if begun is None:
         return model_config(spec, vocab_size=tokenizer.vocab_size, n_classes=n_classes)
-    sizes = {"n_classes": n_classes or spec.model.n_classes, "target_vocab_size": None}
-    return replace(spec.model, vocab_size=begun.config.vocab_size, pad_id=begun.config.pad_id, **sizes)
+    values = {name: getattr(begun.config, name) for name in ("vocab_size", "pad_id", "pad_is_read")}
+    return replace(spec.model, n_classes=n_classes or spec.model.n_classes, target_vocab_size=None, **values)
 
 
 def word_measures(pairs: Iterator[tuple[Tensor, Tensor]], *, padding: int = PAD_ID) -> tuple[float, float, float]:

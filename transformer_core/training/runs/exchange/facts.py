@@ -11,6 +11,7 @@ FORMS: dict[str, type | tuple[type, ...]] = {
     "kind": str,
     "labels": list,
     "baselines": dict,
+    "counts": dict,
     "prompt": str,
     "model": dict,
     "n_parameters": int,
@@ -32,7 +33,9 @@ ITEMS: dict[str, type | tuple[type, ...]] = {
     "notes": str,
     "frames_planned": int,
     "baselines": (int, float),
+    "counts": int,
 }
+LATER = {"counts"}  # runs of earlier versions have none
 PATTERNS = {"device": r"cpu|cuda|mps", "tokenizer_sha256": r"[0-9a-f]{64}"}
 LONGEST_TEXT = 2_000
 MOST_ITEMS = 100
@@ -40,9 +43,9 @@ MOST_ITEMS = 100
 
 def check_facts(facts: dict[str, Any], spec: RunSpec) -> None:
     """Raise RunError unless the facts are those of a run of this spec, complete and of the right form."""
-    if facts.keys() != FORMS.keys():
-        odd = sorted(map(str, facts.keys() ^ FORMS.keys()))
+    if odd := sorted(map(str, (facts.keys() | LATER) ^ FORMS.keys())):
         raise RunError(f"the run's facts must be {', '.join(FORMS)}; too much or missing: {', '.join(odd)[:200]}")
+    facts = {"counts": {}} | facts
     for name, form in FORMS.items():
         value = facts[name]
         if not isinstance(value, form) or isinstance(value, bool) or len(str(value)) > MOST_ITEMS * LONGEST_TEXT:

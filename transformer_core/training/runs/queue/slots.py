@@ -13,21 +13,17 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from transformer_core.device import cores
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import LAUNCH, LOCK, LOG, PAUSED, REQUEST, has_worker, hold, is_held
 from transformer_core.training.runs.store.records import Status
 
 TICKETS, SLOTS, TURN = ".queue", ".slots", "turn.lock"
-MOST_QUEUED = 16
+MOST_QUEUED = 100  # a run that waits has no process
 MOST_RUNS, MOST_PAUSES = "VITRINE_MOST_RUNS", "VITRINE_MOST_PAUSES"
 PAUSES = 2
 PATIENCE_WITH_LAUNCH = 0.2
-
-
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def most_runs() -> int:

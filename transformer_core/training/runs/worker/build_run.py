@@ -17,11 +17,10 @@ from torch import nn
 
 from transformer_core.bundle import MODELS
 from transformer_core.bundle_files import BundleError, check_headers
-from transformer_core.device import best_device
+from transformer_core.device import best_device, cores, device_name
 from transformer_core.layers.initialization import initialize_normally, initialize_unit_embeddings
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError, in_words
-from transformer_core.training.runs.queue.slots import cores
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import ORIGIN, STATE, TOKENIZER
 from transformer_core.training.runs.store.run_store import RunStore
@@ -174,6 +173,7 @@ def _facts_of(
         "kind": task.kind,
         "labels": list(task.labels),
         "baselines": dict(task.baselines),
+        "counts": dict(task.counts),
         "prompt": task.prompt,
         "model": dataclasses.asdict(task.config),
         "n_parameters": n_parameters,
@@ -183,18 +183,12 @@ def _facts_of(
         "bytes_of_weights": n_parameters * BYTES_A_NUMBER * len(steps),
         "notes": notes,
         "device": device.type,
-        "device_name": _name_of(device),
+        "device_name": device_name(device),
         "threads": threads,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "started": time.time(),
     }
-
-
-def _name_of(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"a processor of type {platform.machine() or 'unknown'} with {cores()} cores"
 
 
 def fingerprint_of(tokenizer_file: Path) -> str:

@@ -8,10 +8,9 @@ from statistics import median
 import numpy as np
 from torch import nn
 
-from transformer_core.device import best_device
+from transformer_core.device import best_device, cores
 from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.training.loop import Run
-from transformer_core.training.runs.queue.slots import cores
 from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.runs.worker.build_run import (
     TaskMaker,
@@ -72,7 +71,7 @@ def _seconds_a_frame(task: Task, model: nn.Module, *, layouts_count: bool) -> fl
     started = time.perf_counter()
     model.eval()
     measure(task, model, thorough=False)
-    vectors = None if task.points is None else embed(model, task.points, task.config.pad_id)[0]
+    vectors = None if task.points is None else embed(model, task.points, task.config.padding)[0]
     with tempfile.TemporaryDirectory() as scratch:
         save_weights(model, Path(scratch) / "frames" / "000.safetensors", "")
     if task.points is not None and vectors is not None and layouts_count:

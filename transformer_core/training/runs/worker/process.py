@@ -123,7 +123,7 @@ def warm_up() -> None:
     )
     sequence = LayoutSequence()
     for _ in run.steps():
-        vectors, _ = embed(run.model.eval(), points, TINY.pad_id)
+        vectors, _ = embed(run.model.eval(), points, TINY.padding)
         sequence.add(vectors, points.labels, points.held_out)
     with tempfile.TemporaryDirectory() as scratch:
         save_run(run, Path(scratch))

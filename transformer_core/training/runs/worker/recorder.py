@@ -78,7 +78,7 @@ def save_weights(model: nn.Module, path: Path, tokenizer_sha256: str) -> None:
 
 
 @torch.inference_mode()
-def embed(model: nn.Module, points: Points, pad_id: int | None) -> tuple[np.ndarray, np.ndarray]:
+def embed(model: nn.Module, points: Points, padding: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the sentence vectors and the class probabilities of points, computed by a model in evaluation mode.
 
     Points of similar length are computed together, padded to the longest of them.
@@ -88,11 +88,11 @@ def embed(model: nn.Module, points: Points, pad_id: int | None) -> tuple[np.ndar
     """
     device = next(model.parameters()).device
     site = sentence_site(model)
-    lengths = (points.token_ids != (-1 if pad_id is None else pad_id)).sum(1)
+    lengths = (points.token_ids != padding).sum(1)
     order = torch.argsort(lengths, stable=True)
     vectors, probabilities = [], []
     for places in order.split(POINTS_AT_ONCE):
-        width = int(lengths[places].max()) if pad_id is not None else points.token_ids.shape[1]
+        width = int(lengths[places].max())
         ids = points.token_ids[places, : max(width, 1)].to(device)
         logits, trace = capture(model, ids, sites=(site,))
         vectors.append(trace[site].float().cpu())
@@ -150,7 +150,7 @@ class Recorder:
         try:
             measures = measure(self._task, model, thorough=run.step == run.total_steps)
             points = self._task.points
-            kept = (None, None) if points is None else embed(model, points, self._task.config.pad_id)
+            kept = (None, None) if points is None else embed(model, points, self._task.config.padding)
         finally:
             model.train(was_training)
         save_weights(model, weights_file(self._folder, number), self._vocabulary)

@@ -1,0 +1,85 @@
+"""Whether a text lies outside what a model learned from, judged by what was measured of it, and what is said then."""
+
+from math import exp
+
+import streamlit as st
+
+from pages.ui.asking import ask_once
+from pages.ui.examples import readable
+from pages.ui.language import joined, language_of, t, words
+from pages.ui.url import set_choice
+from transformer_core.analysis.strangeness import Strangeness, strangeness
+from transformer_core.bundle import Bundle
+from transformer_core.measured import Usual
+from transformer_core.text import Encoding
+
+OFFERED = 2  # sentences that a model can read
+
+
+def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
+    """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange.
+
+    None where it is not stranger, is too short to be measured, or nothing was measured of this model.
+
+    Args:
+        encoding: of the text as the model reads it.
+    """
+    if not bundle.measured.usual or all(encoding.special):
+        return None
+    found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
+    usual = bundle.measured.usual_at(found.measure, found.tokens)
+    if found.value is None or usual is None or found.value <= usual.high:
+        return None
+    return found, usual
+
+
+def learned_by(bundle: Bundle) -> str | None:
+    """Return in plain words what a shipped model learned from; None where nobody wrote it down."""
+    key = f"learned.{bundle.name}"
+    return t(key) if key in words("en") else None
+
+
+def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
+    """Return in words that a text lies outside what a model learned, with the measure; None where it does not."""
+    judged = outside(bundle, encoding)
+    if judged is None:
+        return None
+    found, usual = judged
+    by_character = language_of(encoding.text) == "zh" or bundle.tokenizer.kind == "character"
+    said = {
+        "value": f"{exp(found.value or 0):,.0f}",
+        "median": f"{exp(usual.median):,.0f}",
+        "high": f"{exp(usual.high):,.0f}",
+        "unit": t(f"unit.{usual.unit}"),
+        "piece": t("piece.character" if by_character else "piece.token"),
+    }
+    return t(f"outside.{found.measure}", **said)
+
+
+def _lead(bundle: Bundle, side: str) -> str:
+    learned = learned_by(bundle)
+    return t(f"outside.lead_{side}_of", learned=learned) if learned else t(f"outside.lead_{side}")
+
+
+def show_notice(bundle: Bundle, encoding: Encoding, *, stays: bool = False) -> bool:
+    """Show at the answer that the text lies outside what the model learned, with two sentences that it can read.
+
+    Args:
+        stays: the place is kept where it does not, and says what the model learned.
+
+    Returns:
+        Whether the text lies outside.
+    """
+    is_outside = outside(bundle, encoding) is not None
+    if not is_outside and not (stays and learned_by(bundle)):
+        return False
+    with st.container(key="notice" if stays else "notice_alone", horizontal=stays, vertical_alignment="center"):
+        if not is_outside:
+            st.caption(_lead(bundle, "inside"))
+            return False
+        offered = sorted(readable(bundle), key=len)[:OFFERED]
+        said = [_lead(bundle, "outside"), *([t("outside.can_read")] if offered else [])]
+        st.markdown(f":material/warning: **{joined(*said)}**", width="content" if stays else "stretch")
+        for number, text in enumerate(offered):
+            st.button(text, key=f"readable_{number}", on_click=set_choice, args=("text", text))
+    return True
