@@ -8,6 +8,7 @@ from pages.figures.curves import Side, bars, curves
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.exports import one_export
 from pages.ui.header import View, language_of
 from pages.ui.language import joined, language, section, t
 from pages.ui.number_format import markdown_table
@@ -58,6 +59,7 @@ def _steadiest(found: Beyond) -> str:
     return min(SCHEMES, key=found.lost)
 
 
+@one_export
 def beyond_part(view: View) -> None:
     """Ask which scheme holds beyond its length, show all, then data and length, then models trained here."""
     answer = ask_once(beyond_shipped, width=WIDTH)

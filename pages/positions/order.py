@@ -9,6 +9,7 @@ from pages.positions.schemes import models_at_hand
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
+from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View, language_of
 from pages.ui.language import joined, plain, section, strings, t
@@ -214,6 +215,7 @@ def _beside(found: list[tuple[Bundle, OrderWorth]]) -> None:
         tell(joined(t("positions.claim"), t(f"positions.claim_{said}", **shares)))
 
 
+@one_export
 def order_part(view: View) -> None:
     """Ask what order is worth to the model, then measure it and every other available model."""
     if view.bundle.kind not in MEASURES:
