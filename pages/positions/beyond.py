@@ -1,5 +1,6 @@
 """Beyond the trained length: quality by place of each scheme, computed against learned positions, and both live."""
 
+import numpy as np
 import streamlit as st
 
 from pages.figures.charts import HUES, PALETTE
@@ -7,8 +8,9 @@ from pages.figures.curves import Side, bars, curves
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.exports import one_export
 from pages.ui.header import View
-from pages.ui.language import language, language_of, section, t
+from pages.ui.language import joined, language, language_of, section, t
 from pages.ui.number_format import markdown_table
 from pages.ui.url import step_through
 from transformer_core.analysis.positions.beyond import LIVE_WIDTHS, SCHEMES, Beyond, beyond_live
@@ -18,6 +20,7 @@ from transformer_core.analysis.positions.data_and_length import DataAndLength, d
 WIDTH, LIVE_WIDTH = 64, 16
 COLOURS = (HUES["query"], HUES["positions"], HUES["weights"], HUES["value"], PALETTE[4])
 SEED = 0
+FAR = 0.5  # nats
 
 
 def _named(scheme: str) -> str:
@@ -56,6 +59,7 @@ def _steadiest(found: Beyond) -> str:
     return min(SCHEMES, key=found.lost)
 
 
+@one_export
 def beyond_part(view: View) -> None:
     """Ask which scheme holds beyond its length, show all, then data and length, then models trained here."""
     answer = ask_once(beyond_shipped, width=WIDTH)
@@ -93,9 +97,25 @@ def _show_data_and_length() -> None:
         label = t("positions.data_heading")
         show_chart(chart, answer, key="positions_data", stem="positions_data", label=label)
         apart = float((found.high - found.low).max())
-        trained = found.learned[:, found.stories.argmin()]
-        say(t("positions.data_spread", seeds=found.seeds, apart=f"{apart:.2f}", trained=f"{trained.mean():.2f}"))
+        few = np.flatnonzero(found.stories == found.stories.min())
+        trained, other = found.learned.mean(0)[few], found.nats.mean(0)[few]  # means of both schemes
+        losses = [
+            t("positions.data_few", width=width, trained=f"{one:.2f}", other=f"{two:.2f}")
+            for width, one, two in zip(found.widths[few], trained, other, strict=True)
+        ]
+        spread = t("positions.data_spread", seeds=found.seeds, apart=f"{apart:.2f}")
+        say(joined(spread, t(f"positions.data_{by_heart(trained, other)}", losses="; ".join(losses))))
         say(section("positions", "data_after"))
+
+
+def by_heart(trained: np.ndarray, other: np.ndarray) -> str:
+    """Return whether losses in training lie far below those on other texts: in "all" cases, in "some" or in "none".
+
+    Shapes:
+        trained, other: (case,), nats
+    """
+    far = other - trained >= FAR
+    return "all" if far.all() else "some" if far.any() else "none"
 
 
 def _cases(found: DataAndLength) -> list[str]:

@@ -7,6 +7,7 @@ from pages.positions.matrix import choose_size, chosen_size
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import show_chart
+from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -50,6 +51,7 @@ def live_exponent(view: View) -> Live:
 
 
 @fragment
+@one_export
 def exponent_part(view: View) -> None:
     """Show both matrices, ask what the doubled exponent changes, then show wavelengths and a table."""
     words = strings("positions")

@@ -11,6 +11,7 @@ from pages.positions.figures.sinusoids import position_figure, similarity_chart,
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -196,6 +197,7 @@ def live_matrix(view: View) -> Live:
 
 
 @fragment
+@one_export
 def matrix_part(view: View) -> None:
     """Show the matrix for any size, its curves and similarities, and the step of one position."""
     length, d_model = choose_size("", least=LEAST)

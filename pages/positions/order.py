@@ -9,10 +9,11 @@ from pages.positions.schemes import models_at_hand
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
+from pages.ui.exports import one_export
 from pages.ui.glossary import tell
-from pages.ui.header import MOST_TOKENS, View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.models import model_names, offer_model, open_or_say
+from pages.ui.header import MOST_TOKENS, View, language_of
+from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.models import kind_of, model_names, offer_model, open_or_say
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
@@ -26,8 +27,10 @@ from transformer_core.bundle import Bundle
 
 WORK = 500_000_000  # parameters times texts: a few seconds on two cores
 MOST_TEXTS, FEWEST_TEXTS = 200, 24
+MOST_SENTENCES = 40  # of a translator, which first has to write
 MOST_MODELS = 6
 LITTLE, MUCH = 0.01, 0.1  # of accuracy
+APART = 0.05  # of the share of guesses that move: tasks that differ by less are called alike
 SEEDS = 5
 HEIGHT = 480  # of a figure and its table
 SHARES = (2, 3)  # of the width: figure and words
@@ -39,8 +42,9 @@ def _called(name: str) -> str:
 
 
 def texts_for(bundle: Bundle) -> int:
-    """Return how many reviews a model reads, fewer for a larger one."""
-    return max(FEWEST_TEXTS, min(MOST_TEXTS, WORK // bundle.n_parameters))
+    """Return how many reviews, or sentences, a model reads: fewer for a larger one."""
+    most = MOST_SENTENCES if bundle.kind == "translation" else MOST_TEXTS
+    return max(FEWEST_TEXTS, min(most, WORK // bundle.n_parameters))
 
 
 def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
@@ -99,14 +103,16 @@ def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
     with picture:
         show_chart(chart, answer, key=key, stem="positions_order", label=label)
     say(_table(found), at=figures)
+    translates = bundle.kind == "translation"
     note = t(
         "positions.order_note",
         texts=found.texts,
         guesses=f"{found.guesses:,}",
-        language=t(f"positions.corpus_{found.language}"),
+        language=t(f"positions.{'sentences' if translates else 'corpus'}_{found.language}"),
         seeds=values.shape[1],
     )
-    say(f"{note} {_ways(found)}", at=figures, small=True)
+    own = (t("positions.order_written"),) if translates else ()
+    say(joined(note, *own, _ways(found)), at=figures, small=True)
     return answer
 
 
@@ -151,20 +157,65 @@ def _tell_here(bundle: Bundle, text: str) -> None:
         st.markdown(t("positions.here_nats", kept=kept, shuffled=shuffled, removed=removed, seeds=SEEDS))
 
 
-def _others(view: View) -> None:
-    """Measure every other available model that has a measure."""
-    names = [name for name in models_at_hand() if name != view.bundle.name][:MOST_MODELS]
+def _names(view: View) -> list[str]:
+    """Return the names of the other models to measure: the first of each kind, then more."""
+    kinds = {name: kind_of(name) for name in models_at_hand()}
+    names = [name for name, kind in kinds.items() if name != view.bundle.name and kind in (*MEASURES, None)]
+    firsts = {kinds[name]: name for name in reversed(names)}
+    firsts.pop(view.bundle.kind, None)
+    return [*firsts.values(), *(name for name in names if name not in firsts.values())][:MOST_MODELS]
+
+
+def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:
+    """Measure other available models, at least one of each kind, and return what was found."""
+    names = _names(view)
     if not names:
         st.caption(t("positions.no_others"))
-        return
+        return []
     if not switch(t("positions.all_models", count=len(names)), name="positions_all", default=True):
-        return
+        return []
+    found = []
     for name in names:
         bundle = open_or_say(name)
-        if bundle is not None and bundle.kind in MEASURES and _measured(bundle) is not None:
+        answer = None if bundle is None or bundle.kind not in MEASURES else _measured(bundle)
+        if bundle is None or answer is None:
+            continue
+        found.append((bundle, answer.value))
+        if bundle.kind != "translation" or not bundle.reads or language_of(view.encoding.text) == bundle.reads:
             _tell_here(bundle, view.encoding.text)
+    return found
 
 
+def needs_order(translator: float, fill_in: float) -> str:
+    """Return what the numbers say of a translator beside a fill-in: that it needs order "less", "alike" or "more".
+
+    Args:
+        translator, fill_in: the shares of their guesses that move where positions are shuffled.
+    """
+    if abs(translator - fill_in) < APART:
+        return "alike"
+    return "less" if translator < fill_in else "more"
+
+
+def _beside(found: list[tuple[Bundle, OrderWorth]]) -> None:
+    """Show all models beside each other, and say what their numbers make of an often printed claim."""
+    head = [t(f"positions.beside_{name}") for name in ("model", "task", "kept", "shuffled", "removed", "moved")]
+    rows = []
+    for bundle, worth in found:
+        kept, shuffled, removed, _ = worth.nats.mean(1)
+        moved = f"**{100 * worth.moved[1].mean():.1f}**"
+        task = t(f"positions.task_{bundle.kind}")
+        rows.append((plain(_called(bundle.name)), task, f"{kept:.3f}", f"{shuffled:.3f}", f"{removed:.3f}", moved))
+    st.subheader(t("positions.beside"), anchor=False)
+    st.markdown(markdown_table(head, rows, right=4))
+    moved = {bundle.kind: worth.moved[1].mean() for bundle, worth in reversed(found)}  # of the first of each kind
+    if {"translation", "bert"} <= moved.keys():
+        said = needs_order(moved["translation"], moved["bert"])
+        shares = {kind: f"{100 * moved[kind]:.1f}" for kind in ("translation", "bert")}
+        tell(joined(t("positions.claim"), t(f"positions.claim_{said}", **shares)))
+
+
+@one_export
 def order_part(view: View) -> None:
     """Ask what order is worth to the model, then measure it and every other available model."""
     if view.bundle.kind not in MEASURES:
@@ -188,4 +239,6 @@ def order_part(view: View) -> None:
         tell(section("positions", "order_after"))
     st.subheader(t("positions.order_here"), anchor=False)
     _show_here(view)
-    _others(view)
+    others = _others(view)
+    if answer is not None and others:
+        _beside([(view.bundle, answer.value), *others])

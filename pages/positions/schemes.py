@@ -8,6 +8,7 @@ from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.ui.asking import Answer, ask_once
 from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -152,6 +153,7 @@ def live_schemes(view: View) -> Live:
 
 
 @fragment
+@one_export
 def schemes_part(view: View) -> None:
     """Show the scores of one word at every pair of places, under each scheme."""
     _choose(view)

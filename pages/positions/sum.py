@@ -6,9 +6,9 @@ from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
 from pages.positions.schemes import choose_word
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, fragment, lazy_box
+from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.exports import export_matrix
+from pages.ui.exports import export_matrix, one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -74,7 +74,6 @@ def _try_scale(view: View, answer: Answer[Sums]) -> None:
         cover.judge(outcome, measured)
 
 
-@fragment
 def _concatenated(view: View) -> None:
     tell(section("positions", "concatenate"))
     st.latex(
@@ -134,6 +133,7 @@ def _live(view: View, answer: Answer[Sums]) -> Live:
     return Live(drawings=drawings)
 
 
+@one_export
 def sum_part(view: View) -> None:
     """Show the lengths of both vectors, the effect of the factor, and that adding is concatenating with W₂ = W₁."""
     try:

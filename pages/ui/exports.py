@@ -4,8 +4,11 @@ Each file carries a caption: the model, the arguments, and the texts that were r
 """
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -16,7 +19,7 @@ from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix import to_html as matrix_page
 from pages.ui.asking import Answer
 from pages.ui.boxes import covered
-from pages.ui.language import language, t
+from pages.ui.language import language, plain, t
 from pages.ui.models import called
 from transformer_core.bundle import Bundle
 
@@ -33,6 +36,22 @@ TYPES = {
 Files = dict[str, Callable[[], str | bytes]]
 Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
 NOTHING: Shows = MappingProxyType({})
+P, T = ParamSpec("P"), TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Files of one figure, as offer_files shows them."""
+
+    files: Callable[[], Files]
+    key: str
+    stem: str
+    note: str
+    title: str
+    covered: bool
+
+
+_OFFERS: ContextVar[list[Offer] | None] = ContextVar("offers", default=None)
 
 
 def code_files(answer: Answer[Any]) -> Files:
@@ -41,7 +60,7 @@ def code_files(answer: Answer[Any]) -> Files:
     return {"py": lambda: answer.script, "ipynb": lambda: answer.notebook(about)} if answer.repeatable else {}
 
 
-def offer_files(files: Callable[[], Files], *, key: str, stem: str, note: str) -> None:
+def offer_files(files: Callable[[], Files], *, key: str, stem: str, note: str, title: str = "") -> None:
     """Offer files by their endings, each made when somebody asks for it.
 
     Args:
@@ -49,29 +68,62 @@ def offer_files(files: Callable[[], Files], *, key: str, stem: str, note: str) -
         key: unique on the page.
         stem: of the files' names.
         note: says what they hold.
+        title: of the figure, where it stands beside others.
     """
+    offer, offers = Offer(files, key, stem, note, title, covered()), _OFFERS.get()
+    if offers is None:
+        _show_offers([offer], key=key)
+    else:
+        offers.append(offer)
+
+
+def one_export(part: Callable[P, T]) -> Callable[P, T]:
+    """Let a part that has several figures end with one export of them all."""
+
+    @wraps(part)
+    def shown(*args: P.args, **kwargs: P.kwargs) -> T:
+        offers: list[Offer] = []
+        outer = _OFFERS.set(offers)
+        try:
+            found = part(*args, **kwargs)
+        finally:
+            _OFFERS.reset(outer)
+        if offers:
+            _show_offers(offers, key=part.__name__)
+        return found
+
+    return shown
+
+
+def _show_offers(offers: list[Offer], *, key: str) -> None:
+    """Show the files of every figure that is not covered in one box."""
+    there = [offer for offer in offers if not offer.covered]
     box = st.popover(
         t("export.heading"),
         icon=":material/download:",
         key=f"export {key}",
         on_change="rerun",
-        disabled=covered(),
+        disabled=not there,
     )
-    if not box.open or covered():
+    if not box.open or not there:
         return
     with box:
-        st.caption(note)
-        for ending, make in files().items():
-            name, mime = TYPES[ending]
-            st.download_button(
-                name,
-                make,
-                f"{stem}.{ending}",
-                mime,
-                key=f"export {key} {ending}",
-                on_click="ignore",
-                width="stretch",
-            )
+        for offer in there:
+            if len(offers) > 1:
+                st.markdown(f"**{plain(offer.title)}**")
+            st.caption(offer.note)
+            with st.container(horizontal=len(offers) > 1):
+                for ending, make in offer.files().items():
+                    name, mime = TYPES[ending]
+                    st.download_button(
+                        name,
+                        make,
+                        f"{offer.stem}.{ending}",
+                        mime,
+                        key=f"export {offer.key} {ending}",
+                        on_click="ignore",
+                        width="content" if len(offers) > 1 else "stretch",
+                    )
 
 
 def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Shows = NOTHING) -> None:
@@ -86,7 +138,7 @@ def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Sh
         "npz": lambda: to_npz(answer.arrays),
         "html": lambda: matrix_page(figure, title=title, language=chosen, caption=caption),
     }
-    offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"))
+    offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"), title=title)
 
 
 def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
@@ -107,7 +159,7 @@ def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, labe
             **code_files(answer),
         }
 
-    offer_files(files, key=key, stem=stem, note=t("export.note_chart"))
+    offer_files(files, key=key, stem=stem, note=t("export.note_chart"), title=label)
 
 
 TEXTS = ("text", "pair", "other", "texts", "target", "source", "pasted", "sentence")

@@ -24,8 +24,9 @@ from transformer_core.analysis.positions.order_worth import (
     what_order_is_worth_here,
 )
 from transformer_core.bundle import Bundle
+from transformer_core.generation import greedy
 from transformer_core.layers.positions import rotate
-from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.models import Bert, Classifier, Gpt, TokenClassifier, Translation
 from transformer_core.probe import capture
 from transformer_core.recipes import beyond as command
 from transformer_core.text import Tokenizer
@@ -91,7 +92,7 @@ def test_the_order_as_it_is_changes_nothing(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", POSITIONS)
-@pytest.mark.parametrize("kind", [Classifier, Gpt, Bert])
+@pytest.mark.parametrize("kind", [Classifier, Gpt, Bert, Translation])
 def test_every_kind_and_scheme_is_measured(kind: type, scheme: str, english: Tokenizer) -> None:
     bundle = bundle_of(kind, english, LABELS if kind is Classifier else (), positions=scheme)
     found = what_order_is_worth(bundle=bundle, texts=8, seeds=2)
@@ -159,6 +160,18 @@ def test_one_text_has_its_verdict_as_the_right_answer(english: Tokenizer) -> Non
     assert found.nats[0, 0] == pytest.approx(-math.log(found.probabilities[0, 0].max()))
 
 
+def test_a_translators_right_tokens_are_what_it_writes_with_order(english: Tokenizer) -> None:
+    bundle = bundle_of(Translation, english, positions="sinusoidal")
+    case = cases_of_text(bundle, "a dull film", 40)
+    ids = torch.tensor([english.encode("a dull film").ids])
+    steps = list(greedy(bundle.model, ids, bos_id=english.bos_id, eos_id=english.eos_id, most=64))
+    assert case.targets.tolist() == [[step.token_id for step in steps]]
+    found = what_order_is_worth_here(bundle=bundle, text="a dull film", n_tokens=40, seeds=2)
+    assert found.accuracy[0].tolist() == [1.0, 1.0]
+    nats = [-step.logits.double().log_softmax(-1)[step.token_id].item() for step in steps]
+    assert found.nats[0, 0] == pytest.approx(sum(nats) / len(nats), abs=1e-5)
+
+
 def test_a_tokenizer_is_measured_in_the_language_it_knows() -> None:
     for language in ("en", "zh"):
         texts = [example.text for example in reviews(language, train=60, held_out=0)[0]]
@@ -171,8 +184,8 @@ def test_what_cannot_be_measured_is_said(english: Tokenizer) -> None:
         what_order_is_worth(bundle=bundle_of(Classifier, english, ("up", "down")))
     with pytest.raises(ValueError, match=exactly("texts=0 must be at least 1")):
         cases_of_reviews(bundle_of(Gpt, english), 0)
-    with pytest.raises(ValueError, match="tiny is a translation"):
-        what_order_is_worth(bundle=bundle_of(Translation, english))
+    with pytest.raises(ValueError, match="tiny is a tagger"):
+        what_order_is_worth(bundle=bundle_of(TokenClassifier, english))
     with pytest.raises(ValueError, match="has no token of its own to hide"):
         cases_of_text(bundle_of(Bert, english), "[PAD]", 40)
 

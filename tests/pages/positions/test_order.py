@@ -8,7 +8,7 @@ import pytest
 
 from pages.figures.charts import rows_of
 from pages.positions.figures.models import order_chart
-from pages.positions.order import texts_for
+from pages.positions.order import needs_order, texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
 from pages.ui.models import open_bundle, opener
@@ -64,6 +64,7 @@ def test_order_is_measured_only_after_the_prediction(model: str, request: pytest
 
 @pytest.mark.usefixtures("others")
 def test_models_of_other_kinds_are_measured_and_their_learned_tables_shown() -> None:
+    english = strings("positions")
     app = page("schemes", model="classifier")
     assert "bert" in told(app)
     assert "UNTRAINED" not in told(app)
@@ -72,14 +73,23 @@ def test_models_of_other_kinds_are_measured_and_their_learned_tables_shown() -> 
     asks(app)[0].set_value("nothing").run()
     assert not app.exception
     assert not app.error
-    for name in ("gpt", "bert"):
+    for name in ("gpt", "bert", "translation"):
         bundle = open_bundle(name)
         nats = what_order_is_worth(bundle=bundle, texts=texts_for(bundle)).nats
         assert f"{nats[2].mean():.3f} |" in told(app)
         here = what_order_is_worth_here(bundle=bundle, text=TEXT, n_tokens=48, seeds=5).nats
         assert f"**{here[2].mean():.3f}**" in told(app)
+    assert english["claim"] in told(app)
     app.toggle(key="positions_all@positions").set_value(False).run()
     assert not app.exception
+
+
+BORDERS = [(0.2, 0.26, "less"), (0.2, 0.24, "alike"), (0.24, 0.2, "alike"), (0.26, 0.2, "more")]
+
+
+@pytest.mark.parametrize(("translator", "fill_in", "said"), BORDERS)
+def test_a_claim_on_order_is_judged_by_what_moves(translator: float, fill_in: float, said: str) -> None:
+    assert needs_order(translator, fill_in) == said
 
 
 def test_the_script_repeats_the_numbers() -> None:

@@ -1,5 +1,6 @@
 """The positions page: every part, control and link, with numbers that the library computes."""
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -168,6 +169,21 @@ def test_the_curves_beyond_the_length_are_those_that_were_measured(language: str
     assert not app.exception
     for gap in cases.gaps:
         assert f"**{gap:+.2f}**" in told(app)
+
+
+@pytest.mark.parametrize(("gaps", "said"), [((0.5, 0.6), "all"), ((0.49, 0.5), "some"), ((0.49, 0.49), "none")])
+def test_by_heart_is_said_of_losses_far_below_those_on_other_texts(gaps: tuple[float, ...], said: str) -> None:
+    assert part.by_heart(np.zeros(2), np.array(gaps)) == said
+
+
+def test_what_is_said_of_the_shipped_curves_is_in_them() -> None:
+    found, cases = beyond_shipped(width=64), data_and_length()
+    within = {scheme: found.mean(scheme, found.within) for scheme in set(found.schemes)}
+    ends = {scheme: found.mean(scheme, found.nats)[-1] for scheme in within}
+    assert min(within, key=within.__getitem__) == max(ends, key=ends.__getitem__) == "rotary"
+    assert (cases.gaps > 0).all()
+    assert cases.widths[cases.gaps.argmax()] == cases.widths.max()
+    assert cases.stories[cases.gaps.argmax()] == cases.stories.max()
 
 
 def test_all_five_are_trained_here_where_a_person_asks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """What a model is asked to guess, so that its guesses with and without order can be compared.
 
-Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words).
+Devlin et al. 2019, section 3.1 (hidden words); Radford et al. 2018, eq. 1 (next words). A translator guesses each next
+word of what it writes with order, so that one of any two languages can be asked.
 """
 
 from collections import defaultdict
@@ -10,15 +11,21 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
+from transformer_core.generation import greedy
+from transformer_core.models import Translation
 from transformer_core.probe import capture
 from transformer_core.text import Encoding, Tokenizer
+from transformer_core.training.batching import padded
 from transformer_core.training.corpora.grammar import Language
+from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import Review, reviews, written_reviews
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 LABELS = ("negative", "positive")
 HIDDEN = 0.15
 MOST_HIDDEN_HERE = 16
+MOST_WRITTEN = 64  # tokens of a translation
+KINDS = ("classifier", "gpt", "bert", "translation")
 SAMPLE = 20
 NOT_ASKED = -1
 
@@ -30,6 +37,7 @@ class Cases:
     Shapes:
         token_ids: (text, pos), what is read
         targets: (text, guess), the right class, next token or hidden token; -1 where nothing is asked
+        written: (text, guess), what a translator's decoder reads; None for other kinds
 
     Args:
         special: which places hold special tokens, (pos,).
@@ -40,6 +48,7 @@ class Cases:
     targets: Tensor
     special: tuple[bool, ...]
     plain: Tensor | None = None
+    written: Tensor | None = None
 
 
 def best_language(tokenizer: Tokenizer) -> Language:
@@ -56,10 +65,11 @@ def best_language(tokenizer: Tokenizer) -> Language:
 
 
 def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]:
-    """Return the language and held-out reviews of the built-in corpus, grouped by length.
+    """Return the language and held-out reviews of the built-in corpus, grouped by length; to a translator, sentences.
 
     Raises:
-        ValueError: the bundle is not a classifier of negative and positive, a gpt or a bert; count is less than 1.
+        ValueError: the bundle is not a classifier of negative and positive, a gpt, a bert or a translation; count is
+            less than 1.
     """
     _check_kind(bundle)
     if bundle.kind == "classifier" and bundle.labels != LABELS:
@@ -67,6 +77,9 @@ def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]
     if count < 1:
         raise ValueError(f"texts={count} must be at least 1")
     language = best_language(bundle.tokenizer)
+    if bundle.kind == "translation":
+        language = next((known for known in LANGUAGES if known == bundle.reads), language)
+        return language, _sentences(bundle, language, count)
     _, written = written_reviews(language, train=0, held_out=count + count % 2)
     encodings = bundle.tokenizer.encode_batch(
         [review.text for review in written[:count]], max_len=bundle.config.max_len
@@ -75,6 +88,31 @@ def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]
     for encoding, review in zip(encodings, written, strict=False):
         groups[encoding.special].append((encoding, review))
     return language, [_group(bundle, special, members) for special, members in groups.items() if len(special) > 1]
+
+
+def _sentences(bundle: Bundle, language: Language, count: int) -> list[Cases]:
+    """Return held-out sentences of the built-in pairs with what the model makes of them, grouped by length."""
+    _, pairs = translation_pairs("fr" if language == "en" else "zh", train=0, held_out=count)
+    groups: dict[tuple[bool, ...], list[tuple[int, ...]]] = defaultdict(list)
+    for english, chinese in pairs:
+        text = english if language == "en" else chinese
+        encoding = bundle.tokenizer.encode(text, max_len=bundle.config.max_len)
+        groups[encoding.special].append(encoding.ids)
+    return [_translations(bundle, torch.tensor(ids), special) for special, ids in groups.items()]
+
+
+def _translations(bundle: Bundle, ids: Tensor, special: tuple[bool, ...]) -> Cases:
+    """Return sentences (text, pos) of one length with each next token that the model writes greedily, the end too."""
+    model, tokenizer = bundle.model, bundle.of_target
+    bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
+    if not isinstance(model, Translation) or bos_id is None or eos_id is None:
+        raise ValueError(f"{bundle.name} has no token that a translation begins or ends with")
+    ends = {"bos_id": bos_id, "eos_id": eos_id, "most": MOST_WRITTEN}
+    device = next(model.parameters()).device
+    written = [[step.token_id for step in greedy(model, row[None].to(device), **ends)] for row in ids]
+    targets = padded(written, NOT_ASKED)
+    begins = torch.full((len(written), 1), bos_id)
+    return Cases(ids, targets, special, written=torch.cat((begins, targets[:, :-1].clamp(min=0)), 1))
 
 
 def _group(bundle: Bundle, special: tuple[bool, ...], members: list[tuple[Encoding, Review]]) -> Cases:
@@ -91,7 +129,7 @@ def _group(bundle: Bundle, special: tuple[bool, ...], members: list[tuple[Encodi
 
 
 def cases_of_text(bundle: Bundle, text: str, n_tokens: int) -> Cases:
-    """Return the guesses that one text asks for; the right class is the one that a classifier says with order.
+    """Return the guesses that one text asks for; right is what a classifier or a translator says with order.
 
     Raises:
         ValueError: another kind of model, or a text that leaves nothing to guess.
@@ -107,6 +145,8 @@ def cases_of_text(bundle: Bundle, text: str, n_tokens: int) -> Cases:
             raise ValueError(f"text={text!r:.40} has {len(encoding)} tokens; guessing the next one needs 2")
         return _next_tokens(bundle, ids, encoding.special)
     own = [place for place, is_special in enumerate(encoding.special) if not is_special]
+    if bundle.kind == "translation" and own:
+        return _translations(bundle, ids, encoding.special)
     if not own:
         raise ValueError(f"text={text!r:.40} has no token of its own to hide")
     places = [own[i * len(own) // min(len(own), MOST_HIDDEN_HERE)] for i in range(min(len(own), MOST_HIDDEN_HERE))]
@@ -116,8 +156,8 @@ def cases_of_text(bundle: Bundle, text: str, n_tokens: int) -> Cases:
 
 
 def _check_kind(bundle: Bundle) -> None:
-    if bundle.kind not in ("classifier", "gpt", "bert"):
-        raise ValueError(f"{bundle.name} is a {bundle.kind}; order is measured for a classifier, a gpt or a bert")
+    if bundle.kind not in KINDS:
+        raise ValueError(f"{bundle.name} is a {bundle.kind}; order is measured for {', '.join(KINDS)}")
 
 
 def _next_tokens(bundle: Bundle, ids: Tensor, special: tuple[bool, ...]) -> Cases:

@@ -43,7 +43,7 @@ def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
     return order
 
 
-def order_edits(scheme: str, order: Tensor | None) -> Mapping[str, Edit]:
+def order_edits(scheme: str, order: Tensor | None, *, stack: str = "*") -> Mapping[str, Edit]:
     """Return the edits that give token i the position order[i], or no position where order is None.
 
     Vectors that are added are permuted, or zero. Rotary queries and keys are turned back and then by their new
@@ -52,6 +52,7 @@ def order_edits(scheme: str, order: Tensor | None) -> Mapping[str, Edit]:
     Args:
         scheme: positions of the model's config.
         order: (pos,), a permutation; None takes all positions away.
+        stack: a pattern of the stacks whose positions these are, by default all.
     """
     back = None if order is None else order.argsort()
 
@@ -68,13 +69,13 @@ def order_edits(scheme: str, order: Tensor | None) -> Mapping[str, Edit]:
     if scheme == "none":
         return {}
     if scheme == "rotary":
-        return {"*.rotated_query": turns, "*.rotated_key": turns}
+        return {f"{stack}.rotated_query": turns, f"{stack}.rotated_key": turns}
     if scheme == "alibi":
-        return {"*.position_bias": penalties}
-    return {"*.position_embedding": vectors}
+        return {f"{stack}.position_bias": penalties}
+    return {f"{stack}.position_embedding": vectors}
 
 
-MEASURES = {"classifier": "accuracy", "bert": "accuracy", "gpt": "nats"}
+MEASURES = {"classifier": "accuracy", "bert": "accuracy", "gpt": "nats", "translation": "nats"}
 Guesses = tuple[Tensor, Tensor]  # log probabilities (guess, outcome) and the right outcomes (guess,)
 
 
@@ -94,7 +95,7 @@ class OrderWorth:
             number where shuffled tokens ask for other guesses, as in a GPT.
         guesses: how many guesses each figure is based on.
         texts: how many texts.
-        language: of the reviews; "" where a text was given.
+        language: of the texts; "" where a text was given.
         ways_differ: greatest difference of a probability between shuffling positions and shuffling tokens by one
             permutation; None for a model that cannot look ahead, to which these are two things.
         plain, turned: a classifier's accuracy on reviews that say what they mean ("What a dull film!"), and on those
@@ -119,10 +120,12 @@ class OrderWorth:
 def what_order_is_worth(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> OrderWorth:
     """Measure a model on held-out reviews of the built-in corpus, in the language that its tokenizer knows best.
 
-    A classifier tells their class, a GPT guesses each next token, a BERT the hidden ones of 15 %.
+    A classifier tells their class, a GPT guesses each next token, a BERT the hidden ones of 15 %. A translator reads
+    sentences of the built-in pairs, whose order alone is touched, and guesses each next token of what it writes of them
+    with order; what it writes keeps its own.
 
     Args:
-        bundle: of a classifier of negative and positive, a gpt or a bert.
+        bundle: of a classifier of negative and positive, a gpt, a bert or a translation.
         texts: how many reviews.
         seeds: how many shuffles, numbered from 0.
 
@@ -134,12 +137,12 @@ def what_order_is_worth(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> 
 
 
 def what_order_is_worth_here(*, bundle: Bundle, text: str, n_tokens: int, seeds: int = 20) -> OrderWorth:
-    """Measure a model on one text; what a classifier says of it with order counts as right.
+    """Measure a model on one text; what a classifier or a translator says of it with order counts as right.
 
     A BERT guesses each token in turn, at most 16 of them, evenly spread.
 
     Args:
-        bundle: of a classifier, a gpt or a bert.
+        bundle: of a classifier, a gpt, a bert or a translation.
         text: what is read.
         n_tokens: most tokens of it to read.
         seeds: how many shuffles, numbered from 0.
@@ -212,10 +215,14 @@ def _guesses(bundle: Bundle, case: Cases, way: str, order: Tensor | None = None)
     if order is not None and way == "tokens_shuffled":
         ids = ids[:, order.argsort()]
     elif way != "kept":
-        edits = order_edits(bundle.config.positions, order)
-    output, _ = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=(), edits=edits)
+        edits = order_edits(bundle.config.positions, order, stack="*" if case.written is None else "encoder.*")
+    device = next(bundle.model.parameters()).device
+    read = [part.to(device) for part in (ids, case.written) if part is not None]
+    output, _ = capture(bundle.model, *read, sites=(), edits=edits)
     targets = case.targets
-    if bundle.kind == "classifier":
+    if case.written is not None:
+        logits = output  # (text, target_pos, vocab)
+    elif bundle.kind == "classifier":
         logits = output[:, None]  # (text, 1, class)
     elif bundle.kind == "gpt":
         logits, targets = output[:, :-1], ids[:, 1:].masked_fill(targets == NOT_ASKED, NOT_ASKED)
