@@ -15,6 +15,7 @@ from pages.ui.language import LANGUAGES, language, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
 from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
+from pages.ui.refusals import in_own_words
 from pages.ui.url import choose, chosen, current, slide, suggested_text_input, whole_number
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.bundle import Bundle
@@ -84,7 +85,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
     try:
         bundle = open_bundle(model)
     except BundleError as error:
-        _end(t("model.broken", name=plain(model), error=plain(str(error))))
+        _end(t("model.broken", name=plain(model), error=plain(in_own_words(str(error)))))
     try:
         encoding, instead = read_or_last("text", text, example, lambda text: encoded(bundle, text))
     except ValueError as error:
