@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.attention.chosen_head import choose_layer_and_head
 from pages.attention.figures import ArcsFigure, Direction, to_html
-from pages.figures.exports import to_csv, to_npz
 from pages.ui.asking import Answer, ask
 from pages.ui.component import registered
 from pages.ui.exports import Files, caption_of, code_files, offer_files
@@ -16,6 +15,7 @@ from pages.ui.header import View
 from pages.ui.language import language, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.pickers import chosen_layer_and_head, head_choices
+from pages.ui.table_files import to_csv, to_npz
 from pages.ui.url import choose, chosen_option, current, keep, whole_number
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding

@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pages.figures.exports import rows_csv
 from pages.ui.language import ASSETS
 from pages.ui.lectures import Lecture, LectureError, Question, read_lecture
+from pages.ui.table_files import rows_csv
 
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word

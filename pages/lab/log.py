@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
-from pages.figures.exports import rows_csv
 from pages.lab.script import script_of
 from pages.ui.asking import Answer
 from pages.ui.header import View
 from pages.ui.language import plain, t
+from pages.ui.table_files import rows_csv
 from pages.ui.uploads import let_go, upload
 from pages.ui.url import LONGEST_LINK, in_bytes
 from transformer_core.analysis.lab.changes import changes_of, lens_names

@@ -12,6 +12,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
 from pages.ui.read_only import read_only_said
+from pages.ui.refusals import in_own_words
 from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import let_go, upload
 from pages.ui.url import choose, forget, set_choice, suggested_text_input
@@ -56,7 +57,7 @@ def _words(error: BundleError) -> str:
     cause = error.__cause__
     if type(cause).__name__ in ("RepositoryNotFoundError", "GatedRepoError"):
         return t("my_model.not_there")
-    return plain(str(error))
+    return plain(in_own_words(str(error)))
 
 
 def _key(name: str) -> str:

@@ -9,6 +9,7 @@ from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import choose_model, open_bundle
 from pages.ui.page_layout import heading
+from pages.ui.refusals import in_own_words
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.bundle_files import BundleError
 
@@ -38,7 +39,9 @@ with shown:
         try:
             bundle = open_bundle(name)
         except BundleError as error:
-            st.error(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/error:")
+            st.error(
+                t("model.broken", name=plain(name), error=plain(in_own_words(str(error)))), icon=":material/error:"
+            )
     if bundle is not None:
         show_model(bundle)
     if name is not None:

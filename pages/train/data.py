@@ -14,6 +14,7 @@ from pages.train.article import show_article_differences
 from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
 from pages.ui.glossary import tell
 from pages.ui.language import joined, language, plain, section, t
+from pages.ui.refusals import in_own_words
 from pages.ui.runs import find_run, learned_words
 from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload, uploaded
@@ -440,4 +441,4 @@ def choose_data(base: Base) -> Learned:
     try:
         return ASK[source](source, base)
     except (ValueError, OSError, RuntimeError) as error:
-        return Learned(source, problem=words_of(error))
+        return Learned(source, problem=in_own_words(words_of(error)))

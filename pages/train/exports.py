@@ -7,12 +7,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.film.figures.page import to_html
-from pages.film.figures.stills import curves_csv, embedding_gif
+from pages.film.figures.stills import curve_rows, embedding_gif
 from pages.film.mount import film_words
 from pages.film.reading import reading
 from pages.train.film import method_chosen
 from pages.ui.language import language, strings, t
 from pages.ui.runs import learned_words, run_list
+from pages.ui.table_files import rows_csv
 from transformer_core.training.runs.exchange.script import repeat_script
 from transformer_core.training.runs.store.folder import BUNDLE
 from transformer_core.training.runs.store.run_store import RunStore
@@ -52,7 +53,7 @@ def files_of(store: RunStore) -> list[File]:
         return to_html([reading(store.id).film()], page_words, title=name, learned=[learned], language=tongue)
 
     def csv() -> bytes:
-        return curves_csv(reading(store.id).film()).encode("utf-8-sig")
+        return rows_csv(curve_rows(reading(store.id).film())).encode("utf-8-sig")
 
     files: list[File] = [
         ("train_export.html", "html", "text/html", html),

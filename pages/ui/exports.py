@@ -14,13 +14,13 @@ import streamlit as st
 
 from pages.figures.charts import Shown, one_line, rows_of, to_png, to_svg
 from pages.figures.charts import to_html as chart_page
-from pages.figures.exports import panels_csv, rows_csv, tables_of, tables_zip, to_npz
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix import to_html as matrix_page
 from pages.ui.asking import Answer
 from pages.ui.boxes import covered
 from pages.ui.language import language, plain, t
 from pages.ui.models import called
+from pages.ui.table_files import panels_csv, rows_csv, tables_of, tables_zip, to_npz
 from transformer_core.bundle import Bundle
 
 TYPES = {

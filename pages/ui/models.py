@@ -20,6 +20,7 @@ from cachetools import LRUCache, cached
 from pages.ui.heavy_process import Place
 from pages.ui.language import ASSETS, language, language_of, plain, t
 from pages.ui.limits import limits
+from pages.ui.refusals import in_own_words
 from pages.ui.runs import find_run, run_list
 from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
 from pages.ui.who import is_home, may_change, visitor
@@ -214,7 +215,7 @@ def open_or_say(name: str) -> Bundle | None:
     try:
         return open_bundle(name)
     except BundleError as error:
-        st.info(t("model.broken", name=plain(name), error=plain(str(error))), icon=":material/info:")
+        st.info(t("model.broken", name=plain(name), error=plain(in_own_words(str(error)))), icon=":material/info:")
         return None
 
 

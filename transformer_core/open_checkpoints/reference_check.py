@@ -21,7 +21,6 @@ from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.save import save_hf
 from transformer_core.probe import Probe
 from transformer_core.text import Encoding, Tokenizer, make_batch
-from transformer_core.training.batching import padded
 
 SAMPLE = "A glass engine shows every number that it computes, and each of them can be checked."
 LIBRARY = "transformers"
@@ -167,8 +166,8 @@ def _asked(bundle: Bundle, text: str, others: list[str]) -> list[_Asked]:
         batch = make_batch(chosen, padding=config.padding)
         inputs = [batch.token_ids.to(device)]
         if bundle.kind in ("translation", "seq2seq"):
-            begun = [[tokenizer.bos_id or 0, *encoding.ids] for encoding in chosen]
-            inputs.append(padded(begun, config.padding).to(device))
+            begin = torch.full((len(chosen), 1), tokenizer.bos_id or 0)
+            inputs.append(torch.cat((begin, batch.token_ids), dim=1).to(device))
         found.append(_Asked(batch.encodings, inputs, batch.segment_ids.to(device) if segments else None))
     return found
 

@@ -1,8 +1,7 @@
-"""A film's map at one moment, its curves as CSV, and the whole run as an animated GIF drawn with Pillow."""
+"""A film's map at one moment, the rows of its curves, and the whole run as an animated GIF drawn with Pillow."""
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from pages.figures.exports import inert
 from pages.film.figures.film import CURVES, PALETTE, Film, rim
 
 EDGE, HEADING, KEY_LINE, SMALL, LARGE = 24, 40, 24, 14, 16
@@ -106,29 +104,22 @@ def _key(film: Film, words: Mapping[str, str], hues: Sequence[str], side: int) -
     return key
 
 
-def curves_csv(film: Film) -> str:
-    """Write a run's curves, one row a step; a row at whose step a frame was taken has its measures, too.
-
-    Numbers are written with all digits, so that reading them gives the same values.
-    """
+def curve_rows(film: Film) -> list[dict[str, float | None]]:
+    """Return a run's curves, one row a step; a row at whose step a frame was taken has its measures, too."""
     measures = sorted({name for frame in film.frames for name in frame.measures})
-    of_step = {int(step): row for step, *row in zip(*(getattr(film.curves, name) for name in CURVES), strict=True)}
+    steps = zip(*(getattr(film.curves, name) for name in CURVES), strict=True)
+    of_step = {int(step): dict(zip(CURVES[1:], map(float, row), strict=True)) for step, *row in steps}
     of_frame = {frame.step: frame for frame in film.frames}
-    names = CURVES[1:]
-    before = [repr(float(film.baselines[name])) for name in ("undamaged",) if name in film.baselines]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer)
-    writer.writerow(
-        ["step", *names, "frame", "epoch", *map(inert, measures), *(["undamaged_accuracy"] if before else [])]
-    )
+    before = {f"{name}_accuracy": float(film.baselines[name]) for name in ("undamaged",) if name in film.baselines}
+    rows: list[dict[str, float | None]] = []
     for step in sorted(of_step.keys() | of_frame.keys()):
-        numbers = [repr(float(value)) for value in of_step.get(step, ())] or [""] * len(names)
         frame = of_frame.get(step)
-        taken = ["", "", *[""] * len(measures)] if frame is None else [frame.number, repr(float(frame.epoch))]
-        if frame is not None:
-            taken += [repr(float(frame.measures[name])) if name in frame.measures else "" for name in measures]
-        writer.writerow([step, *numbers, *taken, *before])
-    return buffer.getvalue()
+        taken = {} if frame is None else {"frame": frame.number, "epoch": frame.epoch, **frame.measures}
+        numbers = {name: of_step.get(step, {}).get(name) for name in CURVES[1:]}
+        rows.append(
+            {"step": step, **numbers, **{name: taken.get(name) for name in ("frame", "epoch", *measures)}, **before}
+        )
+    return rows
 
 
 MOST_PICTURES = 150

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from pages.film.figures import stills as animation
-from pages.film.figures.stills import MOST_PICTURES, curves_csv, embedding_gif, still
+from pages.film.figures.stills import MOST_PICTURES, curve_rows, embedding_gif, still
+from pages.ui.table_files import rows_csv
 from tests.helpers.figures import ATTACK, clouds, film_words, reversing
 
 
@@ -78,7 +79,7 @@ def test_what_cannot_be_drawn_is_said():
 def test_curves_read_back_exactly():
     film = clouds(10, 4, steps=30)
     film = replace(film, frames=[*film.frames[:-1], replace(film.frames[-1], measures={"train_loss": 0.1})])
-    rows = list(csv.DictReader(io.StringIO(curves_csv(film))))
+    rows = list(csv.DictReader(io.StringIO(rows_csv(curve_rows(film)))))
     assert [int(row["step"]) for row in rows] == list(range(31))
     np.testing.assert_array_equal([float(row["loss"]) for row in rows[1:]], film.curves.loss)
     taken = [row for row in rows if row["frame"]]

@@ -147,6 +147,7 @@ def test_a_zip_that_is_no_checkpoint_is_refused(data, words_of_it, opened) -> No
         data = file.getvalue()
     app = uploaded(data)
     assert words_of_it in app.error[0].value.replace("\\", "")
+    assert "zip 文件" in uploaded(data, language="zh").error[0].value
     assert opened.all() == {}
 
 

@@ -34,7 +34,9 @@ MOST_ABOVE = 20  # rows of a preamble
 FEWEST_BELOW = 4  # rows below an empty line that are needed to take what is above it for a preamble
 SEPARATOR_LINE = re.compile(r'"?sep=(\\t|.)"?[\t;|, ]*(\n|$)', re.IGNORECASE)
 ESCAPED = re.compile(r'\\(["\\])')
-MARKED = re.compile("'+[=+\\-@\t\r＝＋－＠]")  # so are texts written that a spreadsheet would take for a formula
+FORMULA = re.compile(
+    "'*[=+\\-@\t\r＝＋－＠]"
+)  # to a spreadsheet, full-width signs to those of East Asia; marked or not
 
 csv.field_size_limit(MOST_UNPACKED)
 ROWS_AT_ONCE = 512
@@ -148,9 +150,14 @@ def column_names(cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def inert(text: str) -> str:
+    """Return a text with a mark where a spreadsheet would take it for a formula; a marked one gets another."""
+    return f"'{text}" if FORMULA.match(text) else text
+
+
 def unmarked(cell: str) -> str:
-    """Return a cell without the mark that keeps a spreadsheet from taking it for a formula, as MARKED."""
-    return cell[1:] if MARKED.match(cell) else cell
+    """Return a cell without the mark of `inert`."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def without_quotes(row: list[str]) -> list[str]:

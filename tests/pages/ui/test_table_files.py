@@ -7,9 +7,10 @@ import zipfile
 import numpy as np
 import pandas as pd
 
-from pages.figures.exports import inert, panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from pages.figures.matrix import Panel, Scale
+from pages.ui.table_files import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from tests.helpers.figures import attention, figure
+from transformer_core.training.intake.delimited import inert, unmarked
 
 
 def test_csv_reads_back_exactly_and_no_label_is_a_formula() -> None:
@@ -43,6 +44,7 @@ def test_rows_that_lack_a_column_leave_it_empty_and_no_word_is_a_formula() -> No
     rows = list(csv.DictReader(io.StringIO(rows_csv([{"x": 0.1, "name": "=1"}, {"x": None, "y": 2}]))))
     assert rows == [{"x": "0.1", "name": "'=1", "y": ""}, {"x": "", "name": "", "y": "2"}]
     assert rows_csv([{"name": "＝1"}, {"name": "'=1"}]).split() == ["name", "'＝1", "''=1"]
+    assert [unmarked(inert(text)) for text in ("=1", "'=1", "'a", "a", "")] == ["=1", "'=1", "'a", "a", ""]
     assert [inert(f"{sign}1") for sign in "＝＋－＠-1"] == ["'＝1", "'＋1", "'－1", "'＠1", "'-1", "11"]
 
 

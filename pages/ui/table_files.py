@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pages.figures.matrix import MatrixFigure
-
-FORMULA = re.compile("'*[=+\\-@\t\r＝＋－＠]")  # marked ones too, so that no mark is taken away that was the text's own
+from transformer_core.training.intake.delimited import inert
 
 
 def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
@@ -28,14 +26,6 @@ def to_csv(values: np.ndarray, rows: Sequence[str], cols: Sequence[str]) -> str:
     for label, row in zip(rows, values, strict=True):
         writer.writerow([inert(label), *(repr(float(value)) for value in row)])
     return buffer.getvalue()
-
-
-def inert(text: str) -> str:
-    """Return a text with a mark where a spreadsheet would take it for a formula; our own imports take it away again.
-
-    Those of East Asia take full-width signs for one, too.
-    """
-    return f"'{text}" if FORMULA.match(text) else text
 
 
 def _cell(value: Any) -> Any:
