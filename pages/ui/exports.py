@@ -30,6 +30,7 @@ TYPES = {
     "py": ("Python", "text/x-python"),
     "ipynb": ("Notebook", "application/x-ipynb+json"),
 }
+PLACED_ANEW = 'dispatchEvent(new Event("resize"))'  # a menu finds its place when it opens, and its entries come later
 Files = dict[str, Callable[[], str | bytes]]
 Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
 NOTHING: Shows = MappingProxyType({})
@@ -59,19 +60,13 @@ def offer_files(files: Callable[[], Files], *, key: str, stem: str, note: str) -
     )
     if not box.open or covered():
         return
-    with box:
-        st.caption(note)
+    with box, st.container(horizontal=True, gap="small"):
         for ending, make in files().items():
             name, mime = TYPES[ending]
-            st.download_button(
-                name,
-                make,
-                f"{stem}.{ending}",
-                mime,
-                key=f"export {key} {ending}",
-                on_click="ignore",
-                width="stretch",
-            )
+            st.download_button(name, make, f"{stem}.{ending}", mime, key=f"export {key} {ending}", on_click="ignore")
+    with box:
+        st.caption(note)
+        st.html(f"<script>{PLACED_ANEW}</script>", unsafe_allow_javascript=True)
 
 
 def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Shows = NOTHING) -> None:
