@@ -47,6 +47,14 @@ export function duration(seconds, words) {
   return `${rest} ${words.unit_s}`;
 }
 
+// Let a frame show a sign where what is in its box goes on to the right, until it is scrolled to the end.
+export function signSideways(frame, box) {
+  const look = () => frame.toggleAttribute("data-more", box.scrollLeft + box.clientWidth < box.scrollWidth - 8);
+  box.addEventListener("scroll", look, { passive: true });
+  const sizes = new ResizeObserver(look);
+  for (const one of [box, ...box.children]) sizes.observe(one);
+}
+
 // Streamlit calls a component again at every change, and may clean up one call before the next has drawn. An instance
 // therefore stays until its place has left the page.
 const instances = new WeakMap();

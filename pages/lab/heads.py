@@ -116,8 +116,7 @@ def show_heads_off(view: View) -> None:
     off = heads_off(view)
     effect = ask_effect(view, changes_of_heads(view))
     named = ", ".join(f"{one} {layer}.{head}" for one, layer, head in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
-    with st.container(key="stays_lab"):
-        show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{chosen_way()}")), part="heads")
+    show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{chosen_way()}")), part="heads")
     _show_board(view, off)
     show_words(view, effect)
     show_on_set(view, changes_of_heads(view), key="heads")

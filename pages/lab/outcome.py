@@ -123,9 +123,9 @@ def show_effect(view: View, answer: Answer[Effect], *, what: str, part: str) -> 
     """
     found = answer.value
     live = live_outcome(view, found)
-    before_place, after_place, ln_place, change_place, random_place = st.columns(
-        [1.7, 1.7, 1.5, 0.9, 1.9], gap="medium"
-    )
+    with st.container(key=f"stays_{part}"):
+        places = st.columns([1.7, 1.7, 1.5, 0.9, 1.9], gap="medium")
+    before_place, after_place, ln_place, change_place, random_place = places
     if live.verdicts["lab_before"] is None:
         with before_place:
             st.caption(t("lab.words_asked", count=found.words.shape[1]))

@@ -35,7 +35,7 @@ TOUCH = """
     & > .stColumn:not(:first-child):last-child { flex: none; }
     & > .stColumn:has(.st-key-run_buttons) { flex-basis: 100%; order: 1; }
   }
-  .stLayoutWrapper:has(> [class*="st-key-stays_"]) {
+  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-stays_"]) {
     position: sticky; top: 3.75rem; z-index: 20; background: var(--surface); border-bottom: 1px solid #80808c60;
     & .stHorizontalBlock { flex-flow: row wrap; gap: 0.25rem 0.75rem; }
     & .stColumn { flex: 1 1 40%; width: auto; min-width: 40%; }

@@ -33,6 +33,7 @@ TYPES = {
     "py": ("Python", "text/x-python"),
     "ipynb": ("Notebook", "application/x-ipynb+json"),
 }
+PLACED_ANEW = 'dispatchEvent(new Event("resize"))'  # a menu finds its place when it opens, and its entries come later
 Files = dict[str, Callable[[], str | bytes]]
 Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
 NOTHING: Shows = MappingProxyType({})
@@ -111,19 +112,13 @@ def _show_offers(offers: list[Offer], *, key: str) -> None:
         for offer in there:
             if len(offers) > 1:
                 st.markdown(f"**{plain(offer.title)}**")
-            st.caption(offer.note)
-            with st.container(horizontal=len(offers) > 1):
+            with st.container(horizontal=True, gap="small"):
                 for ending, make in offer.files().items():
                     name, mime = TYPES[ending]
-                    st.download_button(
-                        name,
-                        make,
-                        f"{offer.stem}.{ending}",
-                        mime,
-                        key=f"export {offer.key} {ending}",
-                        on_click="ignore",
-                        width="content" if len(offers) > 1 else "stretch",
-                    )
+                    place = f"export {offer.key} {ending}"
+                    st.download_button(name, make, f"{offer.stem}.{ending}", mime, key=place, on_click="ignore")
+            st.caption(offer.note)
+        st.html(f"<script>{PLACED_ANEW}</script>", unsafe_allow_javascript=True)
 
 
 def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Shows = NOTHING) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, ViewportSize, WebSocket
+from playwright.sync_api import Page, ViewportSize, WebSocket, expect
 
 from tests.helpers.browser import ALL, low, rest
 from tests.helpers.pages import ALL_SCREENS, CHOSEN_BY, named
@@ -236,3 +236,26 @@ def found_again(page: Page, name: str, part: str, before: Controls) -> list[str]
 def differing(before: Controls, after: Controls, when: str) -> list[str]:
     """Say which controls show something else."""
     return [f"{when}: {key} shows {after.get(key)}, not {was}" for key, was in before.items() if after.get(key) != was]
+
+
+def test_on_a_phone_what_comes_of_painting_stays_in_sight_and_the_menu_has_a_word(own_page: Page, address: str) -> None:
+    own_page.set_viewport_size(PHONE)
+    own_page.goto(f"{address}/masks?lang=en")
+    rest(own_page)
+    verdict = own_page.locator("[data-verdict='masks_after']")
+    own_page.locator(".vm-canvas").evaluate("(one) => one.scrollIntoView({ block: 'center' })")
+    expect(verdict).to_be_in_viewport(ratio=1)
+    expect(own_page.locator(".vm-canvas")).to_be_in_viewport()
+    menu = own_page.get_by_test_id("stExpandSidebarButton")
+    assert "Menu" in menu.evaluate("(one) => getComputedStyle(one, '::after').content")
+
+
+def test_an_export_menu_shows_all_of_its_entries(own_page: Page, address: str) -> None:
+    own_page.set_viewport_size(DESK)
+    own_page.goto(f"{address}/attention?lang=en")
+    rest(own_page)
+    own_page.get_by_role("button", name="Export").first.click()
+    entries = own_page.get_by_test_id("stPopoverBody").get_by_role("button")
+    expect(entries.last).to_have_text("Notebook")
+    for entry in entries.all():
+        expect(entry).to_be_in_viewport(ratio=1)

@@ -122,3 +122,22 @@ def test_a_finger_paints_and_the_page_does_not_scroll(page: Page) -> None:
     )
     assert prevented
     assert not on_screen(page)[4, 4]
+
+
+@pytest.mark.parametrize(("width", "fingers"), [(660, False), (390, True)])
+def test_no_title_is_cut_and_a_finger_hits_each_cell_of_a_drawing_that_says_where_it_goes_on(
+    page: Page, width: int, fingers: bool
+) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": fingers, "maxTouchPoints": 5})
+    show(page, np.ones((20, 20), bool))
+    assert not [label["text"] for label in page.evaluate("matrix.scene.labels") if label["text"].endswith("…")]
+    assert (page.evaluate("matrix.scene.boxes[0].w") >= 20 * 24) == fingers
+    sign = page.locator(".vm-frame[data-more]")
+    expect(sign).to_have_count(int(fingers))
+    if fingers:
+        assert "Tap" in page.locator(".vm-hint").first.inner_text()
+        page.locator(".vm-stage").evaluate("(one) => one.scrollTo(one.scrollWidth, 0)")
+        expect(sign).to_have_count(0)
+    session.detach()

@@ -116,7 +116,7 @@ def uncovered(app: AppTest) -> set[str]:
         if element.type == "bidi_component":
             found.add(element.proto.id.split("-", 2)[2])
         elif element.type == "html":
-            found |= {name for name in ("verdict", "number", "lines") if f"data-{name}=" in element.proto.body}
+            found |= {name for name in ("verdict", "number", "lines") if f"<div data-{name}=" in element.proto.body}
         elif element.type in ("vega_lite_chart", "metric", "table", "dataframe", "plotly_chart", "latex"):
             found.add("chart" if element.type == "vega_lite_chart" else element.type)
     return found.difference(UNCOUNTED)

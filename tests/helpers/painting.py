@@ -12,7 +12,6 @@ from pages.ui.language import strings
 from tests.helpers.figures import ENGLISH_WORDS, attention
 
 SIZE = 8
-TOKENS = tuple(f"w{index}" for index in range(SIZE))
 WORDS = strings("axis", "en") | strings("masks_figure", "en")
 HOST = """
 window.told = [];
@@ -25,8 +24,9 @@ window.show = (text, alone) => window.matrix.receive(bytes(text), alone ? null :
 
 def payload(mask: np.ndarray, *, stamp: int = 0, version: str = "first") -> str:
     """Return a painter's figure as the page would send it."""
-    explain = attention(size=SIZE, causal=True)
-    figure = painter(mask, explain.arrays(), explain.divisor, TOKENS, WORDS, ENGLISH_WORDS, version=version, note="")
+    explain = attention(size=len(mask), causal=True)
+    tokens = tuple(f"w{index}" for index in range(len(mask)))
+    figure = painter(mask, explain.arrays(), explain.divisor, tokens, WORDS, ENGLISH_WORDS, version=version, note="")
     return base64.b64encode(replace(figure, link=None).to_bytes(stamp=stamp)).decode()
 
 

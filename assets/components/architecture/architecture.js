@@ -1,4 +1,7 @@
 // Shows an SVG whose parts with data-part can be clicked or chosen with Enter; tells Python which part was chosen.
+
+import { signSideways } from "../kit.js";
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   let host = parentElement.querySelector(".architecture");
@@ -9,9 +12,7 @@ export default function (component) {
     frame.className = "sideways";
     frame.append(host);
     parentElement.appendChild(frame);
-    const look = () => frame.toggleAttribute("data-more", host.scrollLeft + host.clientWidth < host.scrollWidth - 8);
-    host.addEventListener("scroll", look, { passive: true });
-    new ResizeObserver(look).observe(host);
+    signSideways(frame, host);
     if (parentElement.host) parentElement.host.dataset.stands = ""; // as of kit.js
   }
   const drawing = new DOMParser().parseFromString(data.svg, "image/svg+xml").documentElement;

@@ -1,7 +1,7 @@
 // The matrix itself: its elements, the figure it shows, and when it is laid out and drawn.
 // It runs as a Streamlit component (the default export) and in a stand-alone page (standalone).
 
-import { el, fill, lasting, release } from "../kit.js";
+import { el, fill, lasting, release, signSideways } from "../kit.js";
 import { Newest } from "../newest.js";
 import { download } from "../picture.js";
 import { accent, readTheme } from "./colour.js";
@@ -53,15 +53,18 @@ class Matrix {
     this.marks = el("canvas", "vm-marks");
     this.tip = el("div", "vm-tip");
     for (const node of [this.marks, this.tip]) node.setAttribute("aria-hidden", "true");
-    this.stage = el("div", "vm-stage", this.canvas, this.marks, this.tip);
+    const drawn = el("div", "vm-drawn", this.canvas, this.marks, this.tip);
+    this.stage = el("div", "vm-stage", drawn);
     this.side = el("div", "vm-side");
     this.readout = el("div", "vm-readout");
     this.note = el("p", "vm-note");
     this.table = el("div", "vm-table vm-unseen");
     this.live = el("div", "vm-live vm-unseen");
     this.live.setAttribute("aria-live", "polite");
+    const frame = el("div", "vm-frame", this.stage);
+    signSideways(frame, this.stage);
     const head = el("div", "vm-head", el("div", "vm-lead", this.title, this.strip), el("div", "vm-tools", ...Object.values(this.tools)));
-    this.root = el("div", "vm", head, el("div", "vm-body", this.stage, this.side), this.note, this.table, this.live);
+    this.root = el("div", "vm", head, el("div", "vm-body", frame, this.side), this.note, this.table, this.live);
   }
 
   listen() {

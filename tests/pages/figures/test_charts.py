@@ -20,13 +20,17 @@ from pages.feed_forward.figures.activations import curves_chart, difference_char
 from pages.figures.charts import (
     DASHES,
     LABELS,
+    LETTER,
     PALETTE,
+    SIGN,
     columns_of,
+    covered_specification,
     folded,
     one_line,
     records,
     rows_of,
     specification,
+    taller,
     to_html,
     to_png,
     to_svg,
@@ -257,3 +261,29 @@ def test_what_a_key_leaves_as_it_is_is_built_once() -> None:
     assert one is same
     assert [row["y"] for row in rows_of(one)] == values.tolist()
     assert [row["y"] for row in rows_of(other)] == (values / 2).tolist()
+
+
+@pytest.mark.parametrize("width", [60, 300, 640, 2_000])
+def test_a_legend_above_has_as_many_columns_as_the_width_has_room_for(width: int) -> None:
+    series = {"from [CLS], as the model reads it": [1.0], "from the mean of the tokens": [2.0], "平均": [3.0]}
+    drawn = specification(bars(["a"], series, across="", up=Side("y")))
+    said = drawn["encoding"]["color"]["legend"]["columns"]["expr"]
+    whole, most, widest, again = map(
+        int, re.fullmatch(r"width < (\d+) \? max\(1, min\((\d+), floor\(width / (\d+)\)\)\) : (\d+)", said).groups()
+    )
+    columns = max(1, min(most, width // widest)) if width < whole else again
+    widths = sorted(LETTER * columns_of(name) + SIGN for name in series)
+    assert columns == 3 or sum(widths) > width
+    assert columns == 1 or columns * widest <= width or sum(widths) <= width + 1
+
+
+def test_names_on_a_covered_axis_are_not_read_and_its_numbers_are() -> None:
+    drawn = covered_specification(bars(["first", "second"], {"a": [1.0, 2.0]}, across="", up=Side("y")))
+    assert drawn["encoding"]["x"]["axis"]["labelOpacity"] == 0
+    assert "labelOpacity" not in drawn["encoding"]["y"].get("axis", {})
+
+
+def test_a_chart_in_a_hall_is_taller_up_to_what_its_frame_has_room_for() -> None:
+    assert [taller({"height": high}, 1.3, 360)["height"] for high in (200, 300)] == [260, 360]
+    assert taller({"height": {"step": 20}}, 1.3, 360)["height"] == {"step": 26}
+    assert taller({"hconcat": []}, 1.3, 360) == {"hconcat": []}

@@ -1,12 +1,13 @@
 """The page Lectures: ours are listed, one's own are made from copies, files and screens, kept in order and bounded."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.hall.take_home import LARGEST_MB, MOST_TOO_SLOW, take_home
+from pages.hall.take_home import LARGEST_MB, MOST_TOO_SLOW, scene_at_home, take_home
 from pages.ui import lectures as shelf
 from pages.ui import own_lectures as own
 from pages.ui.heavy import ProcessDiedError
@@ -184,3 +185,12 @@ def test_a_lecture_is_taken_home_scene_by_scene_and_slow_scenes_go_without_figur
     work, _ = begun()
     with pytest.raises(ValueError, match=f"1 scenes take .* MB, and all may take {LARGEST_MB}; leave scenes out"):
         work.send("x" * (LARGEST_MB * 1_000_000 + 1))
+
+
+def test_at_home_a_scene_has_its_sentence_and_covers_the_figures_that_answer_it() -> None:
+    lecture = shelf.lectures("en")["twelve_scenes"]
+    assert isinstance(lecture, Lecture)
+    asked = {"lecture": lecture.written(), "name": lecture.name, "language": "en", "stranger": "yes", "answers": "{}"}
+    told = json.loads(scene_at_home(**asked, number=1))
+    assert told["sentences"] == [lecture.scenes[0].state["text"]]
+    assert {one["component"]: one["covered"] for one in told["figures"]} == {"verdict": True, "architecture": False}
