@@ -21,7 +21,7 @@ HUES_OF_ACTIVATIONS = {
 }
 ALL, TOKEN = HUES["residual"], HUES["weights"]
 KEPT, LOST, MEAN = HUES["query"], HUES["positions"], HUES["key"]
-EVERY = 8  # of the points of a curve one in so many is drawn
+EVERY, READ = 8, 4  # of the points of a curve one in so many is drawn, and can be read
 FRAME = (-0.6, 3.0)
 MOST_DOTS = 1_500
 
@@ -53,9 +53,38 @@ def _curves(name: str, names: Sequence[str], words: Words, reach: float, *, y: a
             y=y,
             color=alt.Color("activation:N", scale=hue, title=None, legend=shown),
             strokeDash=alt.StrokeDash("activation:N", scale=dash, title=None, legend=shown),
-            tooltip=["activation:N", "x:Q", "y:Q"],
         )
     )
+
+
+POINTED, RULE = "pointed", "rule"
+
+
+def _rule(name: str, said: Mapping[str, str], reach: float, *, format: str) -> alt.Chart:
+    """Return a rule at the place that the pointer is nearest to, with what stands in the columns of its row.
+
+    Args:
+        name: of the rows.
+        said: names of the columns, by column.
+        format: of their numbers.
+    """
+    read = [alt.Tooltip(f"{column}:Q", title=title, format=format) for column, title in said.items()]
+    return (
+        named(name)
+        .mark_rule(color=ALL, strokeWidth=1.5)
+        .encode(
+            x=_axis(reach),
+            opacity=alt.condition({"param": POINTED, "empty": False}, alt.value(1.0), alt.value(0.0)),
+            tooltip=[alt.Tooltip("x:Q", format=".3f"), *read],
+        )
+        .properties(name=RULE)
+    )
+
+
+def _pointed(*views: str) -> list[alt.TopLevelSelectionParameter]:
+    """Let rules stand where the pointer is, those of several charts at the same place."""
+    select = alt.PointSelectionConfig(type="point", fields=["x"], nearest=True, on="pointermove", clear="pointerout")
+    return [alt.TopLevelSelectionParameter(name=POINTED, select=select, views=list(views))]
 
 
 def _dots(words: Words, reach: float) -> alt.Chart:
@@ -101,6 +130,16 @@ def _rows_of_curves(x: np.ndarray, values: np.ndarray, names: Sequence[str], wor
     )
 
 
+def _readings(x: np.ndarray, names: Sequence[str], **curves: np.ndarray) -> Any:
+    """Return a row a place, with the height there of each curve in a column of its own."""
+    columns = {
+        f"{what}_{name}": row[::READ].round(6)
+        for what, rows in curves.items()
+        for name, row in zip(names, rows, strict=True)
+    }
+    return records(x=x[::READ].round(4), **columns)
+
+
 def _bins(edges: np.ndarray, counts: np.ndarray, token_counts: np.ndarray, words: Words, *, token: str) -> Any:
     """Return the share of pre-activations in each bin: of the whole sentence, then of one token."""
     low, high = np.tile(edges[:-1], 2).round(4), np.tile(edges[1:], 2).round(4)
@@ -123,12 +162,17 @@ def _all_curves(said: tuple[tuple[str, str], ...], names: tuple[str, ...], reach
     zero = _zero(reach)
     above = alt.Y("y:Q", title=words["value_axis"], scale=alt.Scale(domain=FRAME, nice=False))
     slope = alt.Y("y:Q", title=words["slope_axis"], axis=alt.Axis(tickCount=4))
-    top = alt.layer(zero, _curves("values", names, words, reach, y=above, legend=True), _dots(words, reach))
-    slopes = alt.layer(zero, _curves("slopes", names, words, reach, y=slope, legend=False))
+    read = {f"values_{name}": words[f"name_{name}"] for name in names}
+    read |= {f"slopes_{name}": words["slope_of"].format(name=words[f"name_{name}"]) for name in names}
+    rule = _rule("readings", read, reach, format=".4f")
+    top = alt.layer(zero, _curves("values", names, words, reach, y=above, legend=True), rule, _dots(words, reach))
+    slopes = alt.layer(zero, _curves("slopes", names, words, reach, y=slope, legend=False), rule)
     below = alt.layer(_zero(reach, title=words["axis_pre"]), _histogram(words, reach))
     heights = {250: top, 110: slopes, 140: below}
     parts = [part.properties(width="container", height=height) for height, part in heights.items()]
-    return alt.vconcat(*parts, spacing=6).resolve_scale(color="independent", strokeDash="independent")
+    both = (f"{RULE}_0", f"{RULE}_1")  # as Altair names what stands in the first chart and in the second
+    whole = alt.vconcat(*parts, spacing=6, params=_pointed(*both))
+    return whole.resolve_scale(color="independent", strokeDash="independent")
 
 
 def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, token: str) -> Filled:
@@ -151,31 +195,42 @@ def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, to
     rows = {
         "values": _rows_of_curves(x, values, names, words),
         "slopes": _rows_of_curves(x, found["slopes"], names, words),
+        "readings": _readings(x, names, values=values, slopes=found["slopes"]),
         "neurons": neurons,
         "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
     }
-    said = ("value_axis", "slope_axis", "axis_pre", "share_axis", "token", "neuron", "pre_activation", "activation")
+    said = (
+        "value_axis",
+        "slope_axis",
+        "slope_of",
+        "axis_pre",
+        "share_axis",
+        "token",
+        "neuron",
+        "pre_activation",
+        "activation",
+    )
     kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
     return Filled(_all_curves(kept, names, float(x[-1])), rows)
 
 
 @form
 def _difference(reach: float, across: str, up: str) -> Chart:
-    return (
+    area = (
         named("apart")
         .mark_area(line={"color": HUES["value"]}, color=HUES["value"], opacity=0.35)
         .encode(
             x=_axis(reach, title=across),
             y=alt.Y("y:Q", title=up, axis=alt.Axis(format=".1e", tickCount=4)),
-            tooltip=["x:Q", alt.Tooltip("y:Q", format=".3e")],
         )
-        .properties(height=180)
     )
+    rule = _rule("apart", {"y": up}, reach, format=".3e")
+    return alt.layer(area, rule, params=_pointed(RULE)).properties(height=180)
 
 
 def difference_chart(x: np.ndarray, apart: np.ndarray, words: Words) -> Filled:
     """Draw |exact GELU - tanh GELU| over the axis."""
-    rows = {"apart": records(x=x[::EVERY].round(4), y=apart[::EVERY])}
+    rows = {"apart": records(x=x[::READ].round(4), y=apart[::READ])}
     return Filled(_difference(float(x[-1]), words["axis_pre"], words["difference_axis"]), rows)
 
 

@@ -255,6 +255,23 @@ def test_pre_activations_lie_on_the_curve_of_the_model_and_are_counted() -> None
     assert counted == [*found["counts"].tolist(), *found["token_counts"].tolist()]
 
 
+def test_all_curves_can_be_read_at_a_place_and_both_charts_show_the_same_one() -> None:
+    found = activations(3)
+    chart = curves_chart(found, FEED_FORWARD, used="relu", token="3 · good").to_dict()
+    readings = chart["datasets"]["readings"]
+    place = len(readings) // 3
+    for column, name in enumerate(found["names"]):
+        at = found["x"].tolist().index(pytest.approx(readings[place]["x"], abs=1e-4))
+        assert readings[place][f"values_{name}"] == pytest.approx(found["values"][column, at], abs=1e-6)
+        assert readings[place][f"slopes_{name}"] == pytest.approx(found["slopes"][column, at], abs=1e-6)
+    rules = [layer for part in chart["vconcat"] for layer in part["layer"] if layer["data"].get("name") == "readings"]
+    assert len(rules) == 2
+    assert {layer["encoding"]["opacity"]["condition"]["param"] for layer in rules} == {"pointed"}
+    said = [one["title"] for one in rules[0]["encoding"]["tooltip"] if "title" in one]
+    assert said[: len(found["names"])] == [FEED_FORWARD[f"name_{name}"] for name in found["names"]]
+    assert FEED_FORWARD["slope_of"].format(name=FEED_FORWARD["name_relu"]) in said
+
+
 def test_what_a_key_leaves_as_it_is_is_built_once() -> None:
     values = np.array([1.0, 0.5, 0.25])
     one, same, other = (bars("abc", {"n": x}, across="letter", up=Side("count")) for x in (values, values, values / 2))
