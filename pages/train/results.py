@@ -85,8 +85,8 @@ def outcome(store: RunStore) -> Outcome | None:
         return None
     last = frames[-1]
     facts = store.facts()
-    shares = (last.measures[name] for name in ("train_accuracy", "held_out_accuracy"))
-    return Outcome(last.step, *shares, facts.get("baselines", {}), facts.get("counts", {}))
+    train, held_out = (last.measures[name] for name in ("train_accuracy", "held_out_accuracy"))
+    return Outcome(last.step, train, held_out, facts.get("baselines", {}), facts.get("counts", {}))
 
 
 def verdict_words(found: Outcome) -> str:

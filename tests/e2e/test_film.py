@@ -11,6 +11,7 @@ from pages.film.figures.page import to_html
 from tests.helpers.browser import download
 from tests.helpers.figures import ATTACK, film_words
 from tests.helpers.film_stage import POINTS, Stage, slider, small_stage, staging, told, wait_frame, watch
+from transformer_core.analysis.coming_apart import Apart
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<svg", "webm": b"\x1aE\xdf\xa3"}
 
@@ -36,6 +37,20 @@ def test_it_stands_at_the_newest_frame_or_at_the_one_asked_for_and_tells_the_pag
     expect(slider(own_page)).to_have_attribute("aria-valuetext", "step 103 · epoch 2.6 · frame 3 of 0 to 7")
     own_page.clock.run_for(5_000)  # more than the rest after which a moved film is reported
     assert told(own_page, "view") == []
+
+
+def test_it_says_from_which_step_on_held_out_points_are_apart_and_goes_there(
+    page: Page, address: str, stage: Stage
+) -> None:
+    run, film = next(iter(stage.films.items()))
+    frame = film.frames[5]
+    stage.films[run] = replace(film, apart=Apart(True, frame.number, frame.step, 0.9, 0.84, 0.94, 0.75, 150))
+    watch(page, address)
+    line = page.locator(".vf-apart").first
+    expect(line).to_contain_text(f"From step {frame.step} on")
+    expect(line).to_contain_text("90% of the 150 held-out points rightly (95% interval 84% to 94%")
+    line.get_by_role("button").click()
+    wait_frame(page, 5)
 
 
 def test_the_keyboard_moves_everything_and_the_page_is_told_once_it_rests(page: Page, address: str) -> None:

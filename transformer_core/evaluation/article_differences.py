@@ -127,7 +127,6 @@ def _row(row: Any) -> ArticleRow:
     if not isinstance(row, dict):
         raise ValueError(f"a run must be an object, not {row!r:.60}")
     require_choice("choice", row.get("choice"), ("ours", *CHOICES, "all"))
-    accuracy = (number(row, name, 0, 1) for name in ("train", "held_out"))
-    counts = (whole_number(row, name, least, MOST) for name, least in (("seed", 0), ("set_aside", 1)))
-    seed, set_aside = counts
-    return ArticleRow(row["choice"], seed, *accuracy, set_aside)
+    train, held_out = (number(row, name, 0, 1) for name in ("train", "held_out"))
+    seed, set_aside = (whole_number(row, name, least, MOST) for name, least in (("seed", 0), ("set_aside", 1)))
+    return ArticleRow(row["choice"], seed, train, held_out, set_aside)

@@ -178,6 +178,11 @@ def test_records_that_no_run_wrote_are_refused(exported, tmp_path, change, words
     refused(tmp_path, zipped(with_records(exported[1], change)), words)
 
 
+def test_a_run_of_an_earlier_version_that_says_not_how_many_it_measured_is_taken_in(exported, tmp_path):
+    store = RunList(tmp_path).import_zip(zipped(with_records(exported[1], without("facts", "counts"))))
+    assert "counts" not in store.facts()
+
+
 class Evil:
     """An object that would write a file if anybody unpickled it."""
 
