@@ -58,7 +58,10 @@ TOUCH = """
 # Room for one more line, so that nothing below moves while a person types.
 ROOM = """
 @media (min-width: 641px) {
-  .st-key-notice { flex-wrap: nowrap; & > .stElementContainer:has(button) { flex: 0 1 auto; min-width: 8rem; } }
+  .st-key-notice {
+    flex-wrap: nowrap; gap: 0.5rem;
+    & > .stElementContainer:has(button) { flex: 0 1 auto; min-width: 8rem; }
+  }
   .st-key-picture:has([data-lines="bert_sentence"]) .st-key-bert_hidden-bert { min-height: 102px; }
   .st-key-gpt_text { min-height: 176px; }
 }

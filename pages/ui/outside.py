@@ -16,21 +16,27 @@ from transformer_core.text import Encoding
 OFFERED = 2  # sentences that a model can read
 
 
-def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
-    """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange.
-
-    None where it is not stranger, is too short to be measured, or nothing was measured of this model.
-
-    Args:
-        encoding: of the text as the model reads it.
-    """
+def _measured(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
+    """Return how strange a text is and what is usual; None where it is too short, or nothing was measured."""
     if not bundle.measured.usual or all(encoding.special):
         return None
     found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
     usual = bundle.measured.usual_at(found.measure, found.tokens)
-    if found.value is None or usual is None or found.value <= usual.high:
+    return None if found.value is None or usual is None else (found, usual)
+
+
+def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
+    """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange.
+
+    None where it is not stranger, or nobody measured it.
+
+    Args:
+        encoding: of the text as the model reads it.
+    """
+    measured = _measured(bundle, encoding)
+    if measured is None or (measured[0].value or 0) <= measured[1].high:
         return None
-    return found, usual
+    return measured
 
 
 def learned_by(bundle: Bundle) -> str | None:
@@ -58,7 +64,7 @@ def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
 
 def _lead(bundle: Bundle, side: str) -> str:
     learned = learned_by(bundle)
-    return t(f"outside.lead_{side}_of", learned=learned) if learned else t(f"outside.lead_{side}")
+    return t(f"outside.lead_{side}_of", learned=learned) if learned else t("outside.lead_outside")
 
 
 def show_notice(bundle: Bundle, encoding: Encoding, *, stays: bool = False) -> bool:
@@ -75,7 +81,7 @@ def show_notice(bundle: Bundle, encoding: Encoding, *, stays: bool = False) -> b
         return False
     with st.container(key="notice" if stays else "notice_alone", horizontal=stays, vertical_alignment="center"):
         if not is_outside:
-            st.caption(_lead(bundle, "inside"))
+            st.caption(_lead(bundle, "short" if _measured(bundle, encoding) is None else "inside"))
             return False
         offered = sorted(readable(bundle), key=len)[:OFFERED]
         said = [_lead(bundle, "outside"), *([t("outside.can_read")] if offered else [])]
