@@ -24,7 +24,7 @@ PAGES = [(page, [part for _, part in parts]) for page, parts in groupby(ALL_SCRE
 LOOKS = (("en", "light"), ("zh", "dark"))
 RACING = (
     "translation",
-)  # a part chosen right after a slider can leave a blank page: a fault of the app, not mended yet
+)  # a part chosen right after a slider could leave a blank page (pages/ui/fragments.py); nightly until it has stood there
 TRAINED = {("why", "values"), ("why", "positions"), ("embeddings", "counts"), ("masks", "cheat")}
 VISITS = [
     pytest.param(
