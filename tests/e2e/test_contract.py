@@ -22,9 +22,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 TABLET: ViewportSize = {"width": 820, "height": 1180}
 PAGES = [(page, [part for _, part in parts]) for page, parts in groupby(ALL_SCREENS, lambda screen: screen[0])]
 LOOKS = (("en", "light"), ("zh", "dark"))
-RACING = (
-    "translation",
-)  # a part chosen right after a slider can leave a blank page: a fault of the app, not mended yet
+RACING = ("translation",)  # a part chosen right after a slider left a blank page before pages/ui/fragments.py
 TRAINED = {("why", "values"), ("why", "positions"), ("embeddings", "counts"), ("masks", "cheat")}
 VISITS = [
     pytest.param(

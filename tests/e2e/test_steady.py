@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from urllib.parse import parse_qs, urlparse
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
@@ -71,6 +72,24 @@ def test_typing_moves_nothing_and_the_picture_on_the_first_screen_follows(page: 
     if any(frame["faded"] for frame in frames):
         wrong.append("something turned grey")
     assert not wrong, "\n".join(wrong)
+
+
+LETTERS = " and then it was good after all"
+TYPINGS = [(name, time) for name in PAGES for time in range(10)]
+
+
+@pytest.mark.parametrize(("name", "time"), nightly_but(TYPINGS, [("bert", 0)]))
+def test_no_letter_of_what_is_typed_fast_on_a_fresh_page_is_lost(
+    page: Page, address: str, name: str, time: int
+) -> None:
+    page.goto(f"{address}/{name}")
+    box = page.get_by_role("textbox").first
+    box.press("End")
+    before = box.input_value()
+    page.keyboard.type(LETTERS, delay=5 * time)
+    page.wait_for_url(lambda url: parse_qs(urlparse(url).query).get("text") == [before + LETTERS])
+    rest(page)
+    assert box.input_value() == before + LETTERS
 
 
 WATCH = """
