@@ -117,7 +117,9 @@ def _tokens(names: Sequence[str], hues: Sequence[str], across: str, up: str) -> 
                 title=None,
                 legend=lines_legend(2),
             ),
-            strokeDash=alt.StrokeDash("series:N", sort=list(names), title=None),
+            strokeDash=alt.StrokeDash(
+                "series:N", scale=alt.Scale(domain=list(names)), title=None, legend=lines_legend(2)
+            ),
             tooltip=["token:N", "series:N", "value:Q"],
         )
     )
