@@ -82,6 +82,7 @@ def _distances(names: Sequence[str], titles: tuple[str, str]) -> alt.Chart:
                 "scheme:N",
                 scale=alt.Scale(domain=list(names), range=[list(dash) for dash in DASHES[: len(names)]]),
                 title=None,
+                legend=lines_legend(3),
             ),
             tooltip=["scheme:N", "offset:Q", "value:Q"],
         )
