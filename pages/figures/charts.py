@@ -38,6 +38,7 @@ FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
 ROW = "row"  # the place of a row among those of its data, where a chart follows a finger
 LETTER, SIGN = 6.8, 34  # pixels of a column of a legend's name, and of its sign with the space around it
+ROOM = "(isFinite(containerSize()[0]) ? containerSize()[0] - 70 : width)"  # in pixels; the axis on the left takes 70
 SEVERAL = {"hconcat", "vconcat", "concat", "facet", "repeat", "spec"}  # of a chart of several, whose width is another
 LINE, LINE_BELOW = 88, 104  # columns of a title and of what stands below it
 HEAD = {"anchor": "start", "fontSize": 14, "subtitleFontSize": 12, "subtitlePadding": 5, "offset": 14, "limit": 0}
@@ -193,8 +194,8 @@ def _fold_legends(part: Any) -> None:
         widths = [LETTER * columns_of(str(name)) + SIGN for name in names]
         most = legend.get("columns") or len(names)
         whole = sum(sorted(widths)[-most:])
-        folded = f"max(1, min({most}, floor(width / {max(widths):.0f})))"
-        legend["columns"] = {"expr": f"width < {whole:.0f} ? {folded} : {most}"}
+        folded = f"max(1, min({most}, floor({ROOM} / {max(widths):.0f})))"
+        legend["columns"] = {"expr": f"{ROOM} < {whole:.0f} ? {folded} : {most}"}
     for name, inner in part.items():
         if name not in ("data", "datasets"):
             _fold_legends(inner)

@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.asking import Answer, ask_away, ask_once, forget_answer, question_of
+from pages.ui.box_styles import OLD
 from pages.ui.heavy import Job, ProcessDiedError, pool
 from pages.ui.language import t
 from pages.ui.url import current, keep, read_switch, widget_key, written_switch
@@ -35,43 +36,6 @@ BRIEF = 40  # tokens: of so short a text, what runs the model once for each of t
 BUSY = 2.0  # times the least time, where half of the calls take that long
 SHOWN = "shown"
 FIRST_WIDE = 0x2E80  # from here on, characters are about twice as wide
-COVERED = """
-:is([class*="st-key-cover_"], [class*="st-key-asked_"]) > .stElementContainer:has(i:is(.covered, .open)) {
-  position: absolute;
-}
-[class*="st-key-cover_"]:has(> .stElementContainer i.covered) {
-  opacity: 0.6; pointer-events: none; user-select: none; interactivity: inert;
-}
-:is([class*="st-key-cover_"], [class*="st-key-asked_"]):has(> .stElementContainer i.covered) {
-  --covered: blur(7px) opacity(0.5); --covered-words: hidden; --covered-mark: blur(12px); --covered-line: blur(5px);
-  --covered-lines: 0 0 / 100% calc(100% - 1rem) no-repeat
-    repeating-linear-gradient(#0000 0 0.4em, #80808c33 0.4em 1.15em, #0000 1.15em 1.6em);
-}
-[class*="st-key-leftopen_"] {
-  --covered: none; --covered-words: visible; --covered-mark: none; --covered-line: none; --covered-lines: none;
-}
-.role-mark { filter: var(--covered-mark, none); }
-.role-mark.mark-line { filter: var(--covered-line, none); }
-:is(.stCode, .stButton, .stTable, .stMetric) { visibility: var(--covered-words, inherit); }
-.stHtml { background: var(--covered-lines, none); & > * { visibility: var(--covered-words, inherit); } }
-:is(.stPlotlyChart, .katex) { filter: var(--covered, none); }
-.stMarkdown :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
-  background: var(--covered-lines, none);
-  & > * { visibility: var(--covered-words, inherit); }
-}
-"""
-SLOTS = """
-[data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"]:not(:has(> *))) { position: absolute; }
-[class*="st-key-old_"] > * > * { opacity: 0.4; }
-"""
-OLD = """
-[data-testid="stLayoutWrapper"]:has(> [class*="st-key-slot_"] i.old) {
-  position: absolute; align-self: center; width: min(26rem, 90%); z-index: 8; margin-top: 3rem;
-  & [class*="st-key-room_"] { background: var(--surface); }
-  & .stElementContainer:has(> * > i.old) { position: absolute; }
-  & ~ * > * { opacity: 0.4; }
-}
-"""
 _covered: ContextVar[bool] = ContextVar("covered", default=False)
 _asked: ContextVar["Asked | None"] = ContextVar("asked", default=None)
 

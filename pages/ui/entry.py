@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.boxes import COVERED, SLOTS
+from pages.ui.box_styles import COVERED, SLOTS
 from pages.ui.glossary import STYLE, begin_page
 from pages.ui.headers import NAME_LANGUAGE
 from pages.ui.in_hall import STYLE as HALL_STYLE

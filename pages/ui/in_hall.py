@@ -6,7 +6,7 @@ HALL = "hall"  # in the link of a frame
 HALL_HEIGHT = 1.3, 360  # of a chart there: as a share of its height on a page, and at most, in pixels
 # The projector marks what a scene shows (data-shown, data-figures), and takes the marks off to show all controls.
 STYLE = """
-.stApp { --tools: none; --least-width: 0; --part-of-window: 0.57; --small-words: none; }
+.stApp { --tools: none; --least-width: 0; --part-of-window: 0.54; --small-words: none; }
 .stApp { --diagram-text: 17.5px; --diagram-shape: 17.5px; --diagram-font: var(--st-font, sans-serif); }
 :is(.stAppHeader, .stAppToolbar, .stPopover, [data-testid="stElementToolbar"]) { display: none !important; }
 :is(.stExpander:not(:has([data-shown])), .stExpander summary) { display: none !important; }

@@ -57,7 +57,7 @@ function valueLine(figure, panel, { row, col }) {
 }
 
 // What can be done with a cell, in words for a pointer or for a finger.
-export const hintOf = (strings, name) => strings[matchMedia("(pointer: coarse)").matches ? `touch_${name}` : name];
+const hintOf = (strings, name) => strings[matchMedia("(pointer: coarse)").matches ? `touch_${name}` : name];
 
 // The line above a grid: the cell, and the panel in which it is strongest.
 export function gridReadout(figure, cell) {

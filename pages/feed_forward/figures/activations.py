@@ -270,7 +270,7 @@ def _tosses(kinds: tuple[str, str], across: str, up: str) -> Chart:
                 title=None,
                 legend=alt.Legend(orient="top"),
             ),
-            shape=alt.Shape("kept:N", title=None),
+            shape=alt.Shape("kept:N", scale=alt.Scale(domain=list(kinds)), title=None, legend=alt.Legend(orient="top")),
             tooltip=["draw:Q", "kept:N", "y:Q"],
         )
     )

@@ -82,6 +82,7 @@ def _distances(names: Sequence[str], titles: tuple[str, str]) -> alt.Chart:
                 "scheme:N",
                 scale=alt.Scale(domain=list(names), range=[list(dash) for dash in DASHES[: len(names)]]),
                 title=None,
+                legend=lines_legend(3),
             ),
             tooltip=["scheme:N", "offset:Q", "value:Q"],
         )
@@ -117,7 +118,9 @@ def _tokens(names: Sequence[str], hues: Sequence[str], across: str, up: str) -> 
                 title=None,
                 legend=lines_legend(2),
             ),
-            strokeDash=alt.StrokeDash("series:N", sort=list(names), title=None),
+            strokeDash=alt.StrokeDash(
+                "series:N", scale=alt.Scale(domain=list(names)), title=None, legend=lines_legend(2)
+            ),
             tooltip=["token:N", "series:N", "value:Q"],
         )
     )

@@ -149,7 +149,7 @@ def _vector(kinds: tuple[str, str], across: str) -> Chart:
             x=alt.X("dimension:Q", title=across, scale=alt.Scale(nice=False)),
             y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
             color=alt.Color("kind:N", scale=scale, sort=list(kinds), title=None, legend=lines_legend()),
-            strokeDash=alt.StrokeDash("kind:N", sort=list(kinds), title=None),
+            strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=list(kinds)), title=None, legend=lines_legend()),
             tooltip=["dimension:Q", "kind:N", "value:Q"],
         )
     )
@@ -196,7 +196,7 @@ def _compared(x: np.ndarray, values: np.ndarray, words: Words, encoding: dict) -
                 title=None,
                 legend=lines_legend(1),
             ),
-            strokeDash=alt.StrokeDash("variant:N", sort=names, title=None),
+            strokeDash=alt.StrokeDash("variant:N", scale=alt.Scale(domain=names), title=None, legend=lines_legend(1)),
             tooltip=["variant:N", "x:Q", "value:Q"],
             **encoding,
         )

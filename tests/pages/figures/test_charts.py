@@ -8,20 +8,23 @@ Charts that follow a key: other numbers are other rows of the same form, and the
 """
 
 import html
+import json
 import re
 
 import altair as alt
 import numpy as np
 import pytest
+import vl_convert
 
 from pages.embeddings.figures.vectors import norm_bars
 from pages.encoder.figures import stage_lines
-from pages.feed_forward.figures.activations import curves_chart, difference_chart, tosses_chart
+from pages.feed_forward.figures.activations import _tosses, curves_chart, difference_chart, tosses_chart
 from pages.figures.charts import (
     DASHES,
     LABELS,
     LETTER,
     PALETTE,
+    ROOM,
     SIGN,
     columns_of,
     covered_specification,
@@ -38,7 +41,8 @@ from pages.figures.charts import (
 from pages.figures.curves import Side, bars
 from pages.figures.forms import Filled
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
-from pages.positions.figures.sinusoids import similarity_chart, waves_chart
+from pages.positions.figures.models import _distances
+from pages.positions.figures.sinusoids import _vector, similarity_chart, waves_chart
 from pages.positions.figures.sinusoids import vector_chart as positions_chart
 from pages.tokens.figures import cost_chart
 from pages.ui.language import words
@@ -284,7 +288,7 @@ def test_what_a_key_leaves_as_it_is_is_built_once() -> None:
 def test_a_legend_above_has_as_many_columns_as_the_width_has_room_for(width: int) -> None:
     series = {"from [CLS], as the model reads it": [1.0], "from the mean of the tokens": [2.0], "平均": [3.0]}
     drawn = specification(bars(["a"], series, across="", up=Side("y")))
-    said = drawn["encoding"]["color"]["legend"]["columns"]["expr"]
+    said = drawn["encoding"]["color"]["legend"]["columns"]["expr"].replace(ROOM, "width")
     whole, most, widest, again = map(
         int, re.fullmatch(r"width < (\d+) \? max\(1, min\((\d+), floor\(width / (\d+)\)\)\) : (\d+)", said).groups()
     )
@@ -304,3 +308,10 @@ def test_a_chart_in_a_hall_is_taller_up_to_what_its_frame_has_room_for() -> None
     assert [taller({"height": high}, 1.3, 360)["height"] for high in (200, 300)] == [260, 360]
     assert taller({"height": {"step": 20}}, 1.3, 360)["height"] == {"step": 26}
     assert taller({"hconcat": []}, 1.3, 360) == {"hconcat": []}
+
+
+@pytest.mark.parametrize(
+    "drawn", [_vector(("a", "b"), "x"), _distances(("a", "b"), ("x", "y")), _tosses(("a", "b"), "x", "y")]
+)
+def test_what_is_told_by_hue_and_by_shape_has_one_legend(drawn: str) -> None:
+    assert len(vl_convert.vegalite_to_vega(json.loads(drawn))["legends"]) == 1
