@@ -4,6 +4,7 @@ from typing import Any
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
+from pages.ui.asking import Answer
 from pages.ui.boxes import awaited, say_when_busy
 from pages.ui.language import t
 from pages.ui.number_format import milliseconds
@@ -34,6 +35,26 @@ def _numbers_of_steps(found: Cost) -> dict[str, str]:
     return shares | {f"{name}_slope": f"{getattr(found, f'{name}_slope'):.2f}" for name in STEPS}
 
 
+def _show_cost(desk: Desk, answer: Answer[Cost], along: str, upto: int) -> None:
+    """Show the times of a layer and of attention, what both multiply, and the times of attention's steps."""
+    found = answer.value
+    across = Side(desk.word(f"{along}_axis"), log=True)
+    with desk.picture:
+        series = {desk.word(name): 1_000 * getattr(found, name) for name in ("layer", "attention", "fused")}
+        hues = (HUES["residual"], HUES["weights"], HUES["query"])
+        up = Side(desk.word("milliseconds"), log=True)
+        chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=hues)
+        desk.chart(chart, answer, "time")
+        series = {desk.word("layer"): found.layer_count, desk.word("attention"): found.attention_count}
+        up = Side(desk.word("count"), log=True, format="~s")
+        chart = curves(found.sizes, series, across=across, up=up, at=found.even, hues=hues)
+        desk.chart(chart, answer, "counted")
+        series = {desk.word(name): 1_000 * getattr(found, name) for name in STEPS}
+        up = Side(desk.word("milliseconds"), log=True)
+        chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=HUES_OF_STEPS)
+        desk.chart(chart, answer, "steps")
+
+
 def _cost(desk: Desk) -> Finding:
     with desk.controls:
         ways = {name: desk.word(f"along_{name}") for name in FIXED}
@@ -54,21 +75,8 @@ def _cost(desk: Desk) -> Finding:
     if answer is None or lengths is None:
         return Finding(None)
     found = answer.value
-    across = Side(desk.word(f"{along}_axis"), log=True)
+    _show_cost(desk, answer, along, upto)
     with desk.picture:
-        series = {desk.word(name): 1_000 * getattr(found, name) for name in ("layer", "attention", "fused")}
-        hues = (HUES["residual"], HUES["weights"], HUES["query"])
-        up = Side(desk.word("milliseconds"), log=True)
-        chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=hues)
-        desk.chart(chart, answer, "time")
-        series = {desk.word("layer"): found.layer_count, desk.word("attention"): found.attention_count}
-        up = Side(desk.word("count"), log=True, format="~s")
-        chart = curves(found.sizes, series, across=across, up=up, at=found.even, hues=hues)
-        desk.chart(chart, answer, "counted")
-        series = {desk.word(name): 1_000 * getattr(found, name) for name in STEPS}
-        up = Side(desk.word("milliseconds"), log=True)
-        chart = curves(found.sizes, series, across=across, up=up, upto=upto, hues=HUES_OF_STEPS)
-        desk.chart(chart, answer, "steps")
         say_when_busy(max(found.spread, lengths.value.spread))
     numbers = _numbers_of_steps(found) | {
         "other": str(other),

@@ -3,8 +3,8 @@
 import itertools
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,27 +86,33 @@ def test_cutting_a_width_into_heads_changes_no_count(monkeypatch) -> None:
     assert (np.diff(found.seconds) > 0).all()  # one matrix of weights a head
 
 
+def by_the_clock(monkeypatch: pytest.MonkeyPatch, taken: Iterable[float], computed: Iterable[float]) -> None:
+    """Let calls take these seconds by the clock and on the processor."""
+    for name, module, seconds in (("perf_counter", timing.time, taken), ("processor_time", timing, computed)):
+        ticks = itertools.accumulate(step for each in seconds for step in (0.0, each))
+        monkeypatch.setattr(module, name, lambda ticks=ticks: next(ticks))
+
+
 @pytest.mark.parametrize(("repeats", "within", "calls"), [(15, 0.0, 8), (9, 99.0, 10), (15, 18.0, 10)])
 def test_a_time_takes_at_least_seven_calls_and_stops_in_time(monkeypatch, repeats, within, calls) -> None:
-    """A call takes 2 seconds by the clock that is put in, and one more is not counted."""
-    clock, called = itertools.count(step=2.0), []
-    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    watch = Stopwatch()
-    assert watch.seconds(lambda: called.append(1), repeats=repeats, within=within) == 2.0
+    """A call takes 2 seconds, and one more is not counted."""
+    called, watch = [], Stopwatch()
+    with monkeypatch.context() as patch:
+        by_the_clock(patch, [2.0] * 20, [2.0] * 20)
+        assert watch.seconds(lambda: called.append(1), repeats=repeats, within=within) == 2.0
     assert len(called) == calls
     assert watch.spread == 1.0
 
 
 def test_other_work_changes_the_spread_of_times_and_not_the_least_one(monkeypatch) -> None:
-    """Of seven calls, one takes 1 second and the others 3, then all take 1."""
-    taken = [3.0, 3.0, 3.0, 1.0, 3.0, 3.0, 3.0, *[1.0] * 7]
-    clock = itertools.accumulate(step for seconds in taken for step in (0.0, seconds))
-    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    """Of seven calls the processor spends 1 second on each, and once 2; the clock says 3, then 1."""
     watch = Stopwatch()
-    assert watch.seconds(lambda: None, within=0.0) == 1.0
-    assert watch.spread == 3.0
-    assert watch.seconds(lambda: None, within=0.0) == 1.0
-    assert watch.spread == 3.0
+    with monkeypatch.context() as patch:
+        by_the_clock(patch, [3.0] * 7 + [1.0] * 7, [2.0, *[1.0] * 13])
+        assert watch.seconds(lambda: None, within=0.0) == 1.0
+        assert watch.spread == 3.0
+        assert watch.seconds(lambda: None, within=0.0) == 1.0
+        assert watch.spread == 3.0
 
 
 def test_the_variance_of_products_is_the_width() -> None:

@@ -61,7 +61,8 @@ def test_codes_are_as_documented():
 def test_a_small_figure_holds_what_the_model_computed_and_a_large_one_says_its_half_step(columns, kind):
     values = np.full((2, columns), 0.9999)
     axes = [Axis(name, tuple(map(str, range(size))), key=name) for name, size in (("row", 2), ("column", columns))]
-    header, _ = unpack(MatrixFigure((Panel("a", "", values, Scale.of("probability", values)),), *axes, {}).to_bytes())
+    panel = Panel("a", "", values, Scale.of("probability", values))
+    header, _ = unpack(MatrixFigure((panel,), axes[0], axes[1], {}).to_bytes())
     assert header["panels"][0]["values"]["type"] == kind
 
 
