@@ -288,12 +288,14 @@ def test_what_is_known_of_such_texts_stands_near_the_verdict(language: str) -> N
     assert "n = " not in told(run(lang=language, model="gpt"))
 
 
-GPT2_SMALL_CONFIG = {"vocab_size": 50_257, "d_model": 768, "n_heads": 12, "d_ff": 3_072, "n_layers": 12}
+GPT2_SMALL_CONFIG = ModelConfig(
+    vocab_size=50_257, max_len=1_024, d_model=768, n_heads=12, d_ff=3_072, n_layers=12, positions="learned", pad_id=None
+)
 
 
 def test_gpt2_small_has_as_many_numbers_as_its_config_makes() -> None:
     with torch.device("meta"):
-        model = Gpt(ModelConfig(**GPT2_SMALL_CONFIG, max_len=1_024, positions="learned", pad_id=None))
+        model = Gpt(GPT2_SMALL_CONFIG)
     assert sum(parameter.numel() for parameter in model.parameters()) == GPT2_SMALL
 
 
@@ -338,6 +340,8 @@ def test_a_text_outside_what_a_model_learned_is_said_at_the_answer_with_sentence
     bundle, said = open_bundle(model), words(language)
     found = strangeness(bundle=bundle, text=text, n_tokens=96)
     usual = bundle.measured.usual_at(found.measure, found.tokens)
+    assert found.value is not None
+    assert usual is not None
     app = run(page, lang=language, model=model, text=text)
     measured = said[f"outside.{found.measure}"].format(
         value=f"{np.exp(found.value):,.0f}",

@@ -361,7 +361,8 @@ def test_a_second_box_says_what_it_cannot_read(
 def test_a_long_text_is_read_in_a_window_that_moves_back_with_a_shortened_text() -> None:
     app = run("attention", text="good film " * 100)
     assert not app.exception
-    assert words("en")["text.part_read"].format(count=202, most=128) in app.get("popover")[0].proto.popover.label
+    offered = [one.proto.popover.label for one in app.get("popover")]
+    assert words("en")["text.part_read"].format(count=202, most=128) in offered
     app.slider(key="start@attention").set_value(70).run()
     assert not app.exception
     app.text_input(key="text@attention").set_value("good film " * 70).run()
