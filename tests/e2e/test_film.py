@@ -53,6 +53,18 @@ def test_it_says_from_which_step_on_held_out_points_are_apart_and_goes_there(
     wait_frame(page, 5)
 
 
+def test_another_text_leaves_the_last_ones_heads_pale_until_it_is_read(page: Page, address: str) -> None:
+    watch(page, address)
+    heads = page.locator(".vf-text-followed-body").first
+    expect(heads.locator("canvas").first).to_be_visible()
+    height = page.locator(".vf").evaluate("(film) => film.offsetHeight")
+    page.route("**/followed_text*", lambda route: None)  # the server takes its time
+    page.evaluate("show({ ...window.data, followed_text: 'Not a good film at all.' })")
+    expect(page.locator(".vf-text-followed-title").first).to_contain_text("Not a good film at all. …")
+    assert page.locator(".vf").evaluate("(film) => film.offsetHeight") == height
+    expect(heads.locator("[style*='opacity: 0.4']").first).to_be_visible()
+
+
 def test_the_keyboard_moves_everything_and_the_page_is_told_once_it_rests(page: Page, address: str) -> None:
     watch(page, address, frame=3)
     slider(page).focus()

@@ -21,6 +21,7 @@ LONG = SMALL.replace("examples=256", "examples=2000").replace("epochs=2", "epoch
 RECURRENT = f"{DATA}&epochs=2&d_model=16"
 TINY = "epochs=2&frames=2&points=40&d_model=16&n_heads=2&d_ff=16&n_layers=1&max_len=16&threads=1"
 A_MINUTE = 60_000
+UNCUT = "(labels) => labels.every((label) => label.scrollWidth <= label.clientWidth)"
 FOOD = ("noodle", "pepper", "saffron", "dumpling", "radish", "basil")
 TRAVEL = ("harbour", "suitcase", "glacier", "tramway", "lagoon", "passport")
 ROWS = [
@@ -62,6 +63,10 @@ def test_a_run_is_watched_to_its_end_found_again_by_its_link_and_the_model_of_a_
     other.goto(page.url)
     expect(other.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 2 of 0"))
     assert f"run={run}" in page.url
+    other.set_viewport_size({"width": 390, "height": 844})
+    labels = other.locator(".st-key-run_buttons button p")
+    expect(labels).to_have_text(["New run", "Same settings", "Compare"])
+    other.wait_for_function(UNCUT, arg=labels.element_handles())
     other.close()
     page.get_by_role("button", name="Open this moment's model").click()
     page.wait_for_url(re.compile("/attention"), timeout=A_MINUTE)

@@ -179,7 +179,13 @@ export class Panel {
     const moment = reel.moment(frame);
     const text = followedText?.text ?? "";
     this.bottom.hidden = !text && this.pointed;
-    this.followedTitle.replaceChildren(words.followed_text, " ", el("bdi", "vf-text", visible(text)));
+    const waits = !moment && Boolean(text) && this.hasRead; // what was said of the last text stays, pale, and nothing moves
+    const instead = waits ? el("span", "vf-quiet", ` ${followedText.error || "…"}`) : "";
+    if (waits) instead.title = words.followed_waits;
+    this.followedTitle.replaceChildren(words.followed_text, " ", el("bdi", "vf-text", visible(text)), instead);
+    for (const node of [this.bars, this.grid.root, this.large.root]) node.style.opacity = waits ? 0.4 : "";
+    if (waits) return;
+    this.hasRead = Boolean(moment);
     const heads = Boolean(moment?.attention.shape[0]);
     this.note.textContent = followedText?.error || (moment ? words.no_heads : text ? words.followed_waits : words.followed_none);
     this.note.hidden = heads;
