@@ -102,8 +102,8 @@ class OwnSpread:
     variance: np.ndarray
     variance_divided: np.ndarray
     variance_wide: np.ndarray
-    entropy: np.ndarray
     entropy_undivided: np.ndarray
+    entropy: np.ndarray
     entropy_wide: np.ndarray
     d_head: int
     d_model: int
@@ -124,7 +124,6 @@ def spread_of_own_heads(*, bundle: Bundle, text: str, n_tokens: int) -> OwnSprea
         for head in range(len(products)):
             variances = [float(scores[head][layer.allowed].var(correction=0)) for scores in scaled]
             rows.append((number, head, *variances, *(float(values[head]) for values in spread)))
-    layers, heads, *variances, undivided, divided, wide = (np.array(column) for column in zip(*rows, strict=True))
-    n_allowed = int(layer.allowed.any(0).sum())
-    sizes = {"d_head": layer.d_head, "d_model": d_model, "largest_entropy": math.log(n_allowed)}
-    return OwnSpread(layers, heads, *variances, divided, undivided, wide, **sizes)
+    layers, heads, *measured = (np.array(column) for column in zip(*rows, strict=True))
+    even = math.log(int(layer.allowed.any(0).sum()))
+    return OwnSpread(layers, heads, *measured, d_head=layer.d_head, d_model=d_model, largest_entropy=even)
