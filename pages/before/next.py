@@ -26,6 +26,7 @@ from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.training.runs.presets import RECURRENT_LM
 
 BESIDE = "gpt-char"  # the Transformer of the same text and size
+ALIKE = 1.05  # times as many parameters, at most
 TOP, MOST_MODELS, MOST_READ = 10, 6, 40
 BACK = "before_back"  # counted from the end, so that it stays at the end of a text that grows
 
@@ -88,14 +89,15 @@ def _models(view: View) -> dict[str, Bundle]:
     names = [*model_names(None, ("lm",))]
     names += [BESIDE] if BESIDE in model_names(None, ("gpt",)) else []
     found: list[Bundle] = [view.bundle] if is_language_model(view) and view.bundle.name not in names else []
-    for name in names[: MOST_MODELS - len(found)]:
+    for name in names:
         try:
-            found.append(open_bundle(name))
+            one = open_bundle(name)
         except BundleError:
             continue  # a folder that does not tell its kind is listed, too
-    first = view.bundle if is_language_model(view) else next(iter(found), view.bundle)
-    same = [one for one in found if one.kind in ("lm", "gpt") and one.tokenizer.to_json() == first.tokenizer.to_json()]
-    return {f"model_{place}": one for place, one in enumerate(same)}
+        first = view.bundle if is_language_model(view) else next(iter(found), one)
+        if one.kind in ("lm", "gpt") and one.tokenizer.to_json() == first.tokenizer.to_json():
+            found.append(one)
+    return {f"model_{place}": one for place, one in enumerate(found[:MOST_MODELS])}
 
 
 def _table(found: Foreseen) -> str:
@@ -113,6 +115,11 @@ def _table(found: Foreseen) -> str:
     return markdown_table(head, rows, right=4)
 
 
+def sizes_of(parameters: np.ndarray) -> str:
+    """Return whether models have "alike" many parameters, within 5 %, or numbers that are "apart"; (model,)."""
+    return "alike" if parameters.max() <= ALIKE * parameters.min() else "apart"
+
+
 def _compare(view: View) -> None:
     """Ask which model is surprised least by the text, and show all of them beside each other."""
     models = _models(view)
@@ -128,7 +135,8 @@ def _compare(view: View) -> None:
         st.caption(t("before.too_short"))
         return
     options = {name: plain(name) for name in found.models}
-    cover = ask_first(section("before", "try_next"), options, name="before_best", about=text)
+    question = joined(t(f"before.sizes_{sizes_of(found.parameters)}"), section("before", "try_next"))
+    cover = ask_first(question, options, name="before_best", about=text)
     best, worst = int(found.nats.argmin()), int(found.nats.argmax())
     values = {"best": f"{found.nats[best]:.2f}", "worst": f"{found.nats[worst]:.2f}"}
     measured = t("before.best_measured", name=plain(found.models[best]), other=plain(found.models[worst]), **values)

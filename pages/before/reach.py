@@ -1,5 +1,7 @@
 """Gradients over distance: how much the last output depends on a far input, in untrained layers and the encoder."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import streamlit as st
 
@@ -12,7 +14,7 @@ from pages.ui.asking import ask_once
 from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
 from pages.ui.header import View
-from pages.ui.language import t
+from pages.ui.language import joined, t
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, slide, step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
@@ -21,6 +23,7 @@ LENGTHS, WIDTHS, SEEDS = (16, 32, 64, 128), (16, 32), 20
 FLOOR = 1e-12  # smaller gradients are not drawn: float32 is not precise enough for them
 COLOURS = (HUES["residual"], HUES["query"], HUES["value"], HUES["weights"])
 FEW = 4
+MUCH_LOST = 0.5
 OPEN = 2.0  # default bias: most of the state stays at each step
 
 
@@ -41,8 +44,12 @@ def _against_half_open(found: GradientReach, half_open: GradientReach) -> str:
     left = {f"{name}_now": significant(now[name]) for name in ("gru", "lstm", "plain")}
     left |= {f"{name}_half": significant(half[name]) for name in ("gru", "lstm", "plain")}
     measured = t("before.half_open", distance=middle, **left)
-    lost = all(half[name] < now[name] for name in ("gru", "lstm"))
-    return f"{measured} {t('before.half_open_loses')}" if lost else measured
+    return joined(measured, t("before.half_open_loses")) if much_lost(now, half) else measured
+
+
+def much_lost(now: Mapping[str, float], half: Mapping[str, float]) -> bool:
+    """Tell whether half-open gates leave both gated networks at most half of the gradient; each by its name."""
+    return all(half[name] <= MUCH_LOST * now[name] for name in ("gru", "lstm"))
 
 
 def _trained_experiment(view: View) -> None:

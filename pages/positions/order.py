@@ -161,9 +161,13 @@ def _names(view: View) -> list[str]:
     """Return the names of the other models to measure: the first of each kind, then more."""
     kinds = {name: kind_of(name) for name in models_at_hand()}
     names = [name for name, kind in kinds.items() if name != view.bundle.name and kind in (*MEASURES, None)]
-    firsts = {kinds[name]: name for name in reversed(names)}
-    firsts.pop(view.bundle.kind, None)
-    return [*firsts.values(), *(name for name in names if name not in firsts.values())][:MOST_MODELS]
+    met: set[str | None] = {view.bundle.kind}
+    firsts = []
+    for name in names:
+        if kinds[name] not in met:
+            met.add(kinds[name])
+            firsts.append(name)
+    return [*firsts, *(name for name in names if name not in firsts)][:MOST_MODELS]
 
 
 def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:

@@ -37,7 +37,8 @@ PLACED_ANEW = 'dispatchEvent(new Event("resize"))'  # a menu finds its place whe
 Files = dict[str, Callable[[], str | bytes]]
 Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
 NOTHING: Shows = MappingProxyType({})
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ def parts_page(
     """
 
     groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
-    shows = {part: show for among in groups.values() for part, show in among.items()} or dict(parts)
+    shows: dict[str, Part] = {part: show for among in groups.values() for part, show in among.items()}
+    shows |= {part: show for part, show in parts.items() if not isinstance(show, Mapping)}
     key, first = choice_of_part(name), next(iter(shows))
 
     def look_at_part() -> View:

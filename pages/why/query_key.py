@@ -167,6 +167,7 @@ def _tied(desk: Desk) -> Finding:
         "layer": str(layer),
         "head": str(head),
         "own": f"{found.scores_asymmetry[0]:.2f}",
+        "tokens": str(len(found.scores)),
         "low": f"{found.own.min():.2f}",
         "high": f"{found.own.max():.2f}",
         "chance": f"{found.chance:.2f}",

@@ -1,5 +1,8 @@
 """Why divide by sqrt(d_k)? On random vectors of any width, and on the queries and keys of the typed sentence."""
 
+import math
+
+import numpy as np
 import streamlit as st
 
 from pages.figures.charts import HUES as ROLES
@@ -17,6 +20,7 @@ from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spr
 ON, PARTS, WIDTH, USUAL_WIDTH = "why_scaling_on", ("random", "sentence"), "why_scaling_width", 4
 MEASURES = ("variance", "weights", "entropy", "gradient")
 HUES = (ROLES["key"], ROLES["query"])
+WAYS, HUES_OF_WAYS = ("undivided", "divided", "divided_wide"), (*HUES, ROLES["value"])
 
 
 def _outcome(found: Spread) -> str:
@@ -95,17 +99,17 @@ def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
     groups = [t("axis.layer", number=layer) for layer in found.layers]
     names = [f"{group}, {t('axis.head', number=head)}" for group, head in zip(groups, found.heads, strict=True)]
 
-    def heads(undivided: list[float], divided: list[float], up: Side, rules: dict[str, float], what: str) -> None:
-        series = [desk.word("undivided")] * len(names) + [desk.word("divided")] * len(names)
+    def heads(values: tuple[np.ndarray, ...], up: Side, rules: dict[str, float], what: str) -> None:
+        ways = [desk.word(way) for way in WAYS]
         chart = dots(
-            groups * 2,
-            [*undivided, *divided],
-            series,
+            groups * len(ways),
+            np.concatenate(values).tolist(),
+            [way for way in ways for _ in names],
             across="",
             up=up,
-            details=names * 2,
+            details=names * len(ways),
             rules=rules,
-            hues=HUES,
+            hues=HUES_OF_WAYS,
             height=330,
         )
         desk.chart(chart, answer, what)
@@ -113,10 +117,12 @@ def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
     with desk.picture:
         unit = {desk.word("if_unit", d_head=found.d_head): float(found.d_head)}
         up = Side(desk.word("variance_axis"), log=True)
-        heads(found.variance.tolist(), found.variance_divided.tolist(), up, unit, "own_variance")
+        heads((found.variance, found.variance_divided, found.variance_wide), up, unit, "own_variance")
         even = {desk.word("even", n=f"{found.largest_entropy:.2f}"): found.largest_entropy}
         up = Side(desk.word("entropy_axis"))
-        heads(found.entropy_undivided.tolist(), found.entropy.tolist(), up, even, "own_entropy")
+        heads((found.entropy_undivided, found.entropy, found.entropy_wide), up, even, "own_entropy")
+    share = math.sqrt(found.d_head / found.d_model)
+    wide = {"d_model": found.d_model, "share": f"{share:.0%}", "entropy": f"{found.entropy_wide.mean():.2f}"}
     numbers = {
         "low": significant(found.variance.min(), 3),
         "high": significant(found.variance.max(), 3),
@@ -126,6 +132,7 @@ def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
         "entropy": f"{found.entropy.mean():.2f}",
         "undivided": f"{found.entropy_undivided.mean():.2f}",
         "largest": f"{found.largest_entropy:.2f}",
+        "wide": desk.word("wide_same" if found.d_head == found.d_model else "wide", **wide),
     }
     return Finding(outcome, numbers, "sentence")
 

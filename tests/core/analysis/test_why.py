@@ -143,6 +143,11 @@ def test_own_heads_agree_with_the_model(bundle: Bundle) -> None:
     found = spread_of_own_heads(bundle=bundle, text=TEXT, n_tokens=12)
     assert found.layers.tolist() == [0, 0, 1, 1]
     np.testing.assert_allclose(found.variance_divided, found.variance / found.d_head, rtol=1e-4)
+    np.testing.assert_allclose(found.variance_wide, found.variance / bundle.config.d_model, rtol=1e-4)
+    assert (found.entropy_undivided <= found.entropy).all()
+    assert (
+        found.entropy <= found.entropy_wide
+    ).all() or bundle.config.positions == "alibi"  # whose bias stays as it is
     expected = head_entropies(bundle=bundle, text=TEXT, n_tokens=12)
     np.testing.assert_allclose(found.entropy.reshape(2, 2), expected.heads, atol=1e-5)
     assert found.largest_entropy == pytest.approx(expected.greatest)

@@ -18,7 +18,6 @@ from tests.helpers.engine import (
     tiny_recurrent_classifier,
     tiny_recurrent_lm,
 )
-from transformer_core.analysis.before.textbook import Textbook, textbook
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.evaluate import evaluate
@@ -268,17 +267,6 @@ def test_scores_are_those_of_torchs_layer_and_a_linear_map(unit: str) -> None:
     output.weight.copy_(model.output.weight)
     output.bias.copy_(model.output.bias)
     close(model(ids), output(layer(4.0 * model.embedding.weight[ids])[0]))
-
-
-@torch.no_grad()
-def test_a_one_hot_vector_picks_a_column_and_a_textbooks_network_has_so_many_numbers() -> None:
-    model, ids = made(RecurrentLm, one_hot=True), full_ids()
-    embedded = made(RecurrentLm, d_model=13)
-    embedded.load_state_dict(model.state_dict(), strict=False)
-    embedded.embedding.weight.copy_(torch.eye(13) / 13**0.5)
-    embedded.recurrent.cell.hidden_proj.bias.zero_()
-    close(model(ids), embedded(ids))
-    assert textbook(vocab_size=67) == Textbook(one_hot=266_051, embedded=429_123)
 
 
 @pytest.mark.parametrize("one_hot", [False, True])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.before.reach import much_lost
 from pages.ui.asking import ask, forget_answers
 from pages.ui.language import words
 from pages.ui.models import MORE_MODELS, open_bundle, opener
@@ -143,6 +144,11 @@ def test_open_gates_are_compared_with_half_open_ones() -> None:
     told_of = f"With the bias at 0 and all else the same it is {significant(half.relative[1, 8])}"
     assert told_of in told(before(**query))
     assert told_of not in told(before(**query, before_keep="0.0"))
+
+
+@pytest.mark.parametrize(("gru", "lstm", "said"), [(0.5, 0.5, True), (0.51, 0.5, False), (0.5, 0.51, False)])
+def test_gates_must_be_open_is_said_where_both_lose_half(gru: float, lstm: float, said: bool) -> None:
+    assert much_lost({"gru": 1.0, "lstm": 1.0}, {"gru": gru, "lstm": lstm}) is said
 
 
 def test_the_trained_encoders_gradients_are_shown_after_a_prediction(bundle: Bundle) -> None:

@@ -1,7 +1,9 @@
 """The page with a recurrent language model, and its part on length: numbers of the library, and a way to others."""
 
+import numpy as np
 import pytest
 
+from pages.before.next import sizes_of
 from pages.ui.models import open_bundle
 from tests.helpers import nightly_but
 from tests.helpers.pages import answered, repeats, run, show_all, told
@@ -78,6 +80,11 @@ def test_a_button_switches_to_a_language_model() -> None:
     assert "a character; " in told(app)
 
 
+@pytest.mark.parametrize(("most", "said"), [(105, "alike"), (106, "apart")])
+def test_sizes_are_called_alike_within_five_per_cent(most: int, said: str) -> None:
+    assert sizes_of(np.array([100, most])) == said
+
+
 def test_all_language_models_read_the_typed_text() -> None:
     models = {name.replace("-", "_"): open_bundle(name) for name in NAMES}
     found = foreseen(text=TEXT, n_tokens=len(TEXT), **models)
@@ -98,6 +105,7 @@ def test_who_loses_most_is_judged_and_the_sentence_translated_by_all() -> None:
     app = show_all(app)
     assert f"{found.bleu[0, 0]:.1f} → {found.bleu[0, -1]:.1f}" in told(app)
     assert found.command in [code.value for code in app.code]
+    assert (found.bleu[:, 0] > found.bleu[:, -1]).all()  # as is said below the curves
 
 
 def test_scripts_compute_the_same() -> None:

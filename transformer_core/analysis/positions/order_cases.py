@@ -78,8 +78,8 @@ def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]
         raise ValueError(f"texts={count} must be at least 1")
     language = best_language(bundle.tokenizer)
     if bundle.kind == "translation":
-        language = next((known for known in LANGUAGES if known == bundle.reads), language)
-        return language, _sentences(bundle, language, count)
+        known: list[Language] = [one for one in LANGUAGES if one == bundle.reads] or [language]
+        return known[0], _sentences(bundle, known[0], count)
     _, written = written_reviews(language, train=0, held_out=count + count % 2)
     encodings = bundle.tokenizer.encode_batch(
         [review.text for review in written[:count]], max_len=bundle.config.max_len
@@ -107,9 +107,11 @@ def _translations(bundle: Bundle, ids: Tensor, special: tuple[bool, ...]) -> Cas
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if not isinstance(model, Translation) or bos_id is None or eos_id is None:
         raise ValueError(f"{bundle.name} has no token that a translation begins or ends with")
-    ends = {"bos_id": bos_id, "eos_id": eos_id, "most": MOST_WRITTEN}
-    device = next(model.parameters()).device
-    written = [[step.token_id for step in greedy(model, row[None].to(device), **ends)] for row in ids]
+    sources = ids.to(next(model.parameters()).device)
+    written = [
+        [step.token_id for step in greedy(model, row[None], bos_id=bos_id, eos_id=eos_id, most=MOST_WRITTEN)]
+        for row in sources
+    ]
     targets = padded(written, NOT_ASKED)
     begins = torch.full((len(written), 1), bos_id)
     return Cases(ids, targets, special, written=torch.cat((begins, targets[:, :-1].clamp(min=0)), 1))

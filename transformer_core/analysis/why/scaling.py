@@ -86,12 +86,14 @@ class OwnSpread:
     """The same, measured in every head of a trained model on one sentence.
 
     Shapes:
-        layers, heads, variance, variance_divided, entropy, entropy_undivided: (head of the model,)
+        layers, heads, variance, variance_divided, variance_wide, entropy, entropy_undivided, entropy_wide: (head of the
+            model,)
 
     Args:
-        variance: of the head's q . k over all pairs that may attend.
-        entropy: of the weights as the model has them, mean over queries, in nats.
-        entropy_undivided: of the weights that the same q and k give without the division.
+        variance, variance_divided, variance_wide: of the head's q . k over all pairs that may attend: as it is, divided
+            by sqrt(d_head), and by sqrt(d_model), as some texts print it.
+        entropy: of the weights with the division by sqrt(d_head), mean over queries, in nats.
+        entropy_undivided, entropy_wide: of the weights that the same q and k give without it, and by sqrt(d_model).
         largest_entropy: log n, of even weights on every token.
     """
 
@@ -99,9 +101,12 @@ class OwnSpread:
     heads: np.ndarray
     variance: np.ndarray
     variance_divided: np.ndarray
-    entropy: np.ndarray
+    variance_wide: np.ndarray
     entropy_undivided: np.ndarray
+    entropy: np.ndarray
+    entropy_wide: np.ndarray
     d_head: int
+    d_model: int
     largest_entropy: float
 
 
@@ -111,15 +116,14 @@ def spread_of_own_heads(*, bundle: Bundle, text: str, n_tokens: int) -> OwnSprea
     Raises:
         ValueError: as sentence_attention.
     """
-    rows = []
+    rows, d_model = [], bundle.config.d_model
     for number, layer in enumerate(sentence_attention(bundle, text, n_tokens).layers):
         products = dot_product_scores(layer.query, layer.key, scale=False)  # (head, query_pos, key_pos)
-        divided = products / math.sqrt(layer.d_head)
-        without = entropy(layer.weights_of(products + layer.bias).numpy()).mean(-1)
-        with_division = entropy(layer.weights_of(divided + layer.bias).numpy()).mean(-1)
+        scaled = [products / math.sqrt(width) for width in (1, layer.d_head, d_model)]
+        spread = [entropy(layer.weights_of(scores + layer.bias).numpy()).mean(-1) for scores in scaled]
         for head in range(len(products)):
-            pairs = products[head][layer.allowed].var(correction=0), divided[head][layer.allowed].var(correction=0)
-            rows.append((number, head, *map(float, pairs), float(with_division[head]), float(without[head])))
+            variances = [float(scores[head][layer.allowed].var(correction=0)) for scores in scaled]
+            rows.append((number, head, *variances, *(float(values[head]) for values in spread)))
     layers, heads, *measured = (np.array(column) for column in zip(*rows, strict=True))
-    n_allowed = int(layer.allowed.any(0).sum())
-    return OwnSpread(layers, heads, *measured, d_head=layer.d_head, largest_entropy=math.log(n_allowed))
+    even = math.log(int(layer.allowed.any(0).sum()))
+    return OwnSpread(layers, heads, *measured, d_head=layer.d_head, d_model=d_model, largest_entropy=even)
