@@ -289,9 +289,9 @@ def test_a_legend_above_has_as_many_columns_as_the_width_has_room_for(width: int
     series = {"from [CLS], as the model reads it": [1.0], "from the mean of the tokens": [2.0], "平均": [3.0]}
     drawn = specification(bars(["a"], series, across="", up=Side("y")))
     said = drawn["encoding"]["color"]["legend"]["columns"]["expr"].replace(ROOM, "width")
-    whole, most, widest, again = map(
-        int, re.fullmatch(r"width < (\d+) \? max\(1, min\((\d+), floor\(width / (\d+)\)\)\) : (\d+)", said).groups()
-    )
+    form = r"width < (\d+) \? max\(1, min\((\d+), floor\(width / (\d+)\)\)\) : (\d+)"
+    (numbers,) = re.findall(f"^{form}$", said)
+    whole, most, widest, again = map(int, numbers)
     columns = max(1, min(most, width // widest)) if width < whole else again
     widths = sorted(LETTER * columns_of(name) + SIGN for name in series)
     assert columns == 3 or sum(widths) > width
