@@ -79,7 +79,7 @@ def parts_page(
         sites: the sites that the glass lists first, for all parts or for each; None where a part has a glass of its
             own.
         glass: shows the box under the part; called with a view and ``sites``.
-        answers: the model writes something, beside which stands whether the text is like what it learned.
+        answers: the model writes something, above which is said where the text lies outside what it learned.
     """
 
     key, first = choice_of_part(name), next(iter(parts))
@@ -101,7 +101,7 @@ def parts_page(
             if above:
                 tell(above)
             if answers:
-                show_notice(view.bundle, view.encoding, stays=True)
+                show_notice(view.bundle, view.encoding, in_row=True)
             found = parts[part](view)
             if below:
                 tell(below)
