@@ -106,7 +106,7 @@ style = f"""
 .text-line:is([data-pale], [data-loud]) span {{ opacity: 1; font-weight: 600; }}
 .st-key-examples {{ margin-top: -0.25rem; }}
 .st-key-examples [role="radiogroup"] {{ flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }}
-.st-key-notice {{ min-height: 2.25rem; margin-top: -0.5rem; }}
+.st-key-notice {{ margin-top: -0.5rem; }}
 .st-key-notice button p {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 [class*="st-key-notice"] button {{ min-height: 2rem; padding-block: 0; }}
 {STYLE}

@@ -16,27 +16,19 @@ from transformer_core.text import Encoding
 OFFERED = 2  # sentences that a model can read
 
 
-def _measured(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
-    """Return how strange a text is and what is usual; None where it is too short, or nothing was measured."""
-    if not bundle.measured.usual or all(encoding.special):
-        return None
-    found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
-    usual = bundle.measured.usual_at(found.measure, found.tokens)
-    return None if found.value is None or usual is None else (found, usual)
-
-
 def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
     """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange.
 
-    None where it is not stranger, or nobody measured it.
+    None where it is not stranger, is too short to be measured, or nothing was measured of this model.
 
     Args:
         encoding: of the text as the model reads it.
     """
-    measured = _measured(bundle, encoding)
-    if measured is None or (measured[0].value or 0) <= measured[1].high:
+    if not bundle.measured.usual or all(encoding.special):
         return None
-    return measured
+    found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
+    usual = bundle.measured.usual_at(found.measure, found.tokens)
+    return None if found.value is None or usual is None or found.value <= usual.high else (found, usual)
 
 
 def learned_by(bundle: Bundle) -> str | None:
@@ -62,30 +54,26 @@ def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
     return t(f"outside.{found.measure}", **said)
 
 
-def _lead(bundle: Bundle, side: str) -> str:
+def _lead(bundle: Bundle) -> str:
     learned = learned_by(bundle)
-    return t(f"outside.lead_{side}_of", learned=learned) if learned else t("outside.lead_outside")
+    return t("outside.lead_of", learned=learned) if learned else t("outside.lead")
 
 
-def show_notice(bundle: Bundle, encoding: Encoding, *, stays: bool = False) -> bool:
+def show_notice(bundle: Bundle, encoding: Encoding, *, in_row: bool = False) -> bool:
     """Show at the answer that the text lies outside what the model learned, with two sentences that it can read.
 
     Args:
-        stays: the place is kept where it does not, and says what the model learned.
+        in_row: the sentences stand beside the words, where there is room.
 
     Returns:
         Whether the text lies outside.
     """
-    is_outside = outside(bundle, encoding) is not None
-    if not is_outside and not (stays and learned_by(bundle)):
+    if outside(bundle, encoding) is None:
         return False
-    with st.container(key="notice" if stays else "notice_alone", horizontal=stays, vertical_alignment="center"):
-        if not is_outside:
-            st.caption(_lead(bundle, "short" if _measured(bundle, encoding) is None else "inside"))
-            return False
+    with st.container(key="notice" if in_row else "notice_alone", horizontal=in_row, vertical_alignment="center"):
         offered = sorted(readable(bundle), key=len)[:OFFERED]
-        said = [_lead(bundle, "outside"), *([t("outside.can_read")] if offered else [])]
-        st.markdown(f":material/warning: **{joined(*said)}**", width="content" if stays else "stretch")
+        said = joined(_lead(bundle), *([t("outside.can_read")] if offered else []))
+        st.markdown(f":material/warning: **{said}**", width="content" if in_row else "stretch")
         for number, text in enumerate(offered):
             st.button(text, key=f"readable_{number}", on_click=set_choice, args=("text", text))
     return True

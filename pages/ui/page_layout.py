@@ -86,7 +86,7 @@ def parts_page(
             own.
         glass: shows the box under the part; called with a view and ``sites``.
         story: as of model_page.
-        answers: the model writes something, beside which stands whether the text is like what it learned.
+        answers: the model writes something, above which is said where the text lies outside what it learned.
     """
 
     groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
@@ -117,7 +117,7 @@ def parts_page(
                 tell(above)
             with under_question("part", here=part == part_of_scene(key, first)):
                 if answers:
-                    show_notice(view.bundle, view.encoding, stays=True)
+                    show_notice(view.bundle, view.encoding, in_row=True)
                 found = shows[part](view)
             if below:
                 tell(below)

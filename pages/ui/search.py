@@ -128,10 +128,11 @@ def show_search() -> None:
             found = find(query, language())
             if query.strip() and not found:
                 st.caption(t("search.nothing", query=plain(query)))
-            for number, entry in enumerate(found):
-                icon, key = ICONS[entry.page], f"found_{number}"
-                st.button(entry.title, icon=icon, type="tertiary", key=key, on_click=_choose, args=(entry,))
-                st.caption(plain(_around(entry.text, query)))
+            with st.container(gap=None):
+                for number, entry in enumerate(found):
+                    icon, key = ICONS[entry.page], f"found_{number}"
+                    st.button(entry.title, icon=icon, type="tertiary", key=key, on_click=_choose, args=(entry,))
+                    st.caption(plain(_around(entry.text, query)))
 
 
 def _choose(entry: Entry) -> None:

@@ -319,7 +319,6 @@ def test_a_count_of_numbers_is_compared_by_the_counts(
     assert size_in_words(count) == said
 
 
-LEADS = ("inside", "short", "outside")
 NOT_GOOD = "The film was not good at all."
 GERMAN = "Der Film war überhaupt nicht gut und die Schauspieler waren langweilig."
 
@@ -352,7 +351,7 @@ def test_a_text_outside_what_a_model_learned_is_said_at_the_answer_with_sentence
     )
     assert measured in note(app)
     assert 'data-loud="true"' in line(app)
-    lead = said["outside.lead_outside_of"].format(learned=said[f"learned.{model}"])
+    lead = said["outside.lead_of"].format(learned=said[f"learned.{model}"])
     assert f"**{lead}" in told(app)
     assert (said["outside.verdict"] in verdict(app)) == (model == "sentiment")
     app.button(key="readable_0").click().run()
@@ -360,18 +359,6 @@ def test_a_text_outside_what_a_model_learned_is_said_at_the_answer_with_sentence
     assert app.text_input[0].value == min((example.text for example in SENTENCES[model]), key=len)
     assert lead not in told(app)
     assert said["outside.verdict"] not in verdict(app)
-
-
-@pytest.mark.parametrize(
-    ("text", "lead"),
-    [("Once upon a time, there was a little girl named Lily.", "inside"), ("Once upon", "short"), (GERMAN, "outside")],
-)
-def test_a_text_is_called_like_what_was_learned_only_where_that_was_measured(text: str, lead: str) -> None:
-    said = words("en")
-    shown = told(run("gpt", lang="en", model="gpt", text=text))
-    leads = {side: said[f"outside.lead_{side}_of"].format(learned=said["learned.gpt"]) for side in LEADS}
-    assert leads[lead] in shown
-    assert lead == "inside" or leads["inside"] not in shown
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
