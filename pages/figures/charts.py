@@ -189,16 +189,21 @@ def _fold_legends(part: Any) -> None:
         return
     legend, scale = part.get("legend"), part.get("scale")
     names = scale.get("domain") if isinstance(scale, dict) else None
-    beside = isinstance(legend, dict) and legend.get("orient") in ("top", "bottom")
-    if beside and isinstance(names, list) and not isinstance(legend.get("columns"), dict):
-        widths = [LETTER * columns_of(str(name)) + SIGN for name in names]
-        most = legend.get("columns") or len(names)
-        whole = sum(sorted(widths)[-most:])
-        folded = f"max(1, min({most}, floor({ROOM} / {max(widths):.0f})))"
-        legend["columns"] = {"expr": f"{ROOM} < {whole:.0f} ? {folded} : {most}"}
+    if isinstance(legend, dict) and isinstance(names, list) and legend.get("orient") in ("top", "bottom"):
+        _fold(legend, names)
     for name, inner in part.items():
         if name not in ("data", "datasets"):
             _fold_legends(inner)
+
+
+def _fold(legend: dict[str, Any], names: Sequence[Any]) -> None:
+    if not names or isinstance(legend.get("columns"), dict):
+        return
+    widths = [LETTER * columns_of(str(name)) + SIGN for name in names]
+    most = legend.get("columns") or len(names)
+    whole = sum(sorted(widths)[-most:])
+    folded = f"max(1, min({most}, floor({ROOM} / {max(widths):.0f})))"
+    legend["columns"] = {"expr": f"{ROOM} < {whole:.0f} ? {folded} : {most}"}
 
 
 def taller(drawn: dict[str, Any], share: float, most: float) -> dict[str, Any]:
