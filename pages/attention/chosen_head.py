@@ -1,5 +1,7 @@
 """The chosen head: its controls, the clicks that choose it, its weights, and its steps as a large matrix."""
 
+import re
+
 import streamlit as st
 
 from pages.figures.heads import layer_and_head, one_head
@@ -8,7 +10,7 @@ from pages.ui.asking import Answer, ask
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.pickers import choose_head, choose_layer, on_head
-from pages.ui.url import cell_from_url, remember
+from pages.ui.url import in_url, remember
 from transformer_core.analysis.attention.heads import Heads, heads_of_text
 
 
@@ -47,6 +49,15 @@ def step_words(step: str) -> dict[str, str]:
     return strings("axis") | {"step": t(f"step.{step}"), "quantity": t(f"quantity.{step}")}
 
 
+def _cell_from_url(size: int) -> tuple[int, int] | None:
+    """Return the pinned cell (row, col) that the URL names, where both lie within `size`."""
+    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", in_url("cell"))
+    if found is None:
+        return None
+    row, col = map(int, found.groups())
+    return (row, col) if row < size and col < size else None
+
+
 def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
     """Draw one step of the chosen head as a large matrix, with the arithmetic of every cell."""
     labels, text = view.encoding.labels, view.encoding.text
@@ -59,6 +70,6 @@ def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> Ma
         step=step,
         version=f"{step}|{layer}.{head}|{text}",
         title=t("attention.title_head", layer=layer, head=head),
-        cell=cell_from_url(len(labels)),
+        cell=_cell_from_url(len(labels)),
         note=section("attention", step),
     )

@@ -108,7 +108,7 @@ def _strip(said: tuple[tuple[str, str], ...], about: tuple[str, ...], *, unknown
     ink = alt.condition(f"datum.bits > {0.52 * MOST_BITS}", alt.value(WHITE), alt.value(DARK))
     layers = [cells, rule, ring, foreseen.mark_text(**letters).encode(**over, color=ink)]
     if unknown:
-        outlined = blank.mark_rect(cornerRadius=3, cursor="pointer", fill="transparent", strokeDash=DASH)
+        outlined = blank.mark_rect(cornerRadius=3, cursor="pointer", fill="transparent", strokeDash=DASH, aria=False)
         layers.insert(1, outlined.encode(**edges, stroke=_outline(words)))
         layers.append(blank.mark_text(**letters).encode(**over))
     return alt.layer(*layers)

@@ -446,15 +446,6 @@ def next_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> None:
     keep(name, str(following), str(usual))
 
 
-def cell_from_url(size: int) -> tuple[int, int] | None:
-    """Return the pinned cell (row, col) that the URL names, where both lie within `size`."""
-    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", in_url("cell"))
-    if found is None:
-        return None
-    row, col = map(int, found.groups())
-    return (row, col) if row < size and col < size else None
-
-
 def below_base(path: str) -> str:
     """Return the path at which the server answers a route of ours, below server.baseUrlPath."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")

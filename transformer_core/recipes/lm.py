@@ -104,10 +104,11 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     n_parameters = settings.n_parameters or gpt_char.n_parameters
 
     def make(vocab_size: int) -> RecurrentLm:
-        sizes = {"d_model": settings.d_model, "vocab_size": vocab_size}
+        d_model = settings.d_model
         config = RecurrentLmConfig(
-            **sizes,
-            d_hidden=d_hidden_of(network.unit, n_parameters=n_parameters, **sizes),
+            d_model=d_model,
+            vocab_size=vocab_size,
+            d_hidden=d_hidden_of(network.unit, n_parameters=n_parameters, d_model=d_model, vocab_size=vocab_size),
             unit=network.unit,
             max_len=settings.max_len,
             dropout=settings.dropout,
