@@ -104,7 +104,8 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: var(--surface); }}
 .text-line:is([data-pale], [data-loud]) span {{ opacity: 1; font-weight: 600; }}
-.st-key-examples {{ margin-top: -0.25rem; }}
+.st-key-examples {{ margin-block: -0.5rem -0.25rem; }}
+.st-key-examples button {{ min-height: 1.75rem; height: 1.75rem; padding-block: 0; }}
 .st-key-examples [role="radiogroup"] {{ flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }}
 .st-key-notice {{ margin-top: -0.5rem; }}
 .st-key-notice button p {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
