@@ -328,11 +328,7 @@ def written(name: str) -> str | None:
 
 
 def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
-    """Show a line of text that holds what is suggested, and follows that until a person writes something else.
-
-    Args:
-        pause, most: as of text_input.
-    """
+    """Show a text_input that holds what is suggested, and follows that until a person writes something else."""
     if written(name) is None:
         set_choice(name, suggested)
     st.session_state[f"suggested {name}"] = suggested
