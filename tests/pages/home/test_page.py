@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 
 from pages.home.size import GPT2_SMALL, size_in_words
 from pages.ui.asking import forget_answers
-from pages.ui.device import device_of_model
 from pages.ui.examples import SENTENCES
 from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS, View
 from pages.ui.language import words
@@ -244,9 +243,8 @@ def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
     warned = run(lang=language, text=text, model="sentiment")
     assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
-    length, device = note(run(lang=language)).split(" · ")
+    length, _ = note(run(lang=language)).split(" · ")  # and on what it is computed
     assert length == words(language)["text.tokens"].format(count=19)
-    assert device == device_of_model(open_bundle("sentiment").model)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
