@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from pages.ui.heavy_process import give_back_memory
 from tests.helpers import ROOT
+from tests.helpers.pretend_device import register
 
 settings.register_profile("gate", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile("nightly", deadline=None, derandomize=True, max_examples=200)
@@ -23,8 +24,9 @@ FIRST = ("e2e", "processes", "pages")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the examples' number before the tests are read."""
+    """Choose the examples' number and tell torch of the pretend device before the tests are read."""
     settings.load_profile("nightly" if _is_nightly(config) else "gate")
+    register()
 
 
 def _is_nightly(config: pytest.Config) -> bool:

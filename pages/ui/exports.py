@@ -18,6 +18,7 @@ from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix import to_html as matrix_page
 from pages.ui.asking import Answer
 from pages.ui.boxes import covered
+from pages.ui.headers import PLACE_AGAIN
 from pages.ui.language import language, plain, t
 from pages.ui.models import called
 from pages.ui.table_files import panels_csv, rows_csv, tables_of, tables_zip, to_npz
@@ -33,7 +34,6 @@ TYPES = {
     "py": ("Python", "text/x-python"),
     "ipynb": ("Notebook", "application/x-ipynb+json"),
 }
-PLACED_ANEW = 'dispatchEvent(new Event("resize"))'  # a menu finds its place when it opens, and its entries come later
 Files = dict[str, Callable[[], str | bytes]]
 Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
 NOTHING: Shows = MappingProxyType({})
@@ -119,7 +119,7 @@ def _show_offers(offers: list[Offer], *, key: str) -> None:
                     place = f"export {offer.key} {ending}"
                     st.download_button(name, make, f"{offer.stem}.{ending}", mime, key=place, on_click="ignore")
             st.caption(offer.note)
-        st.html(f"<script>{PLACED_ANEW}</script>", unsafe_allow_javascript=True)
+        st.html(f"<script>{PLACE_AGAIN}</script>", unsafe_allow_javascript=True)
 
 
 def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Shows = NOTHING) -> None:

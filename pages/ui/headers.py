@@ -15,13 +15,14 @@ from pages.ui.language import LANGUAGES
 
 EMBED_IN = "VITRINE_EMBED_IN"
 NAME_LANGUAGE = {tongue: f"document.documentElement.lang = '{tongue}'" for tongue in LANGUAGES}
+PLACE_AGAIN = 'dispatchEvent(new Event("resize"))'  # a menu finds its place when it opens; its entries come later
 UNUSED = ("camera", "display-capture", "geolocation", "microphone", "midi", "payment", "serial", "usb")
 
 
 @lru_cache(maxsize=1)
 def _scripts_in_pages() -> str:
-    """Return the hashes of the scripts in a page itself: those in its HTML, and the one that names its language."""
-    scripts = [*re.findall(r"<script>(.*?)</script>", index(), flags=re.DOTALL), *NAME_LANGUAGE.values()]
+    """Return the hashes of the scripts in a page itself: those in its HTML, and those that the app adds."""
+    scripts = [*re.findall(r"<script>(.*?)</script>", index(), flags=re.DOTALL), *NAME_LANGUAGE.values(), PLACE_AGAIN]
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     return " ".join(f"'sha256-{value}'" for value in hashes)
 

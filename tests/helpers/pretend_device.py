@@ -110,8 +110,8 @@ def _copy_from(source: Tensor, to: Tensor, non_blocking: bool = False) -> Tensor
 
 
 @cache
-def _library() -> torch.library.Library:
-    """Tell torch of the device, once a process."""
+def register() -> torch.library.Library:
+    """Tell torch of the device, once a process and before its first backward pass, which counts the devices."""
     _setup_privateuseone_for_python_backend(NAME)
     library = torch.library.Library("aten", "IMPL")
 
@@ -140,7 +140,7 @@ def computing_on(name: str, patch: pytest.MonkeyPatch) -> torch.device:
     """Let models compute on one of DEVICES, as VITRINE_DEVICE names it, and return it."""
     patch.setenv("VITRINE_DEVICE", name)
     if name == NAME:
-        _library()
+        register()
         here = devices.devices_here()
         patch.setattr(devices, "devices_here", lambda: here | {NAME: 1})
         patch.setattr(torch, "Generator", _Generator)

@@ -46,7 +46,7 @@ def test_masks_of_a_batch_stand_side_by_side_in_both_forms() -> None:
     assert header["columns"] == 5
     assert [panel["scale"]["kind"] for panel in header["panels"]] == ["mask"] * 5 + ["added", "large", *["added"] * 3]
     assert arrays["cross"].shape == (3, 5)
-    np.testing.assert_array_equal(np.isnan(arrays["added_cross"]), ~MASK[:3])
+    np.testing.assert_array_equal(np.isneginf(arrays["added_cross"]), ~MASK[:3])
 
 
 @pytest.mark.parametrize(
