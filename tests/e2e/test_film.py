@@ -48,7 +48,7 @@ def test_it_says_from_which_step_on_held_out_points_are_apart_and_goes_there(
     watch(page, address)
     line = page.locator(".vf-apart").first
     expect(line).to_contain_text(f"From step {frame.step} on")
-    expect(line).to_contain_text("90% of the 150 held-out points rightly (95% interval 84% to 94%")
+    expect(line).to_contain_text("90% of the 150 held-out points correctly (95% interval 84% to 94%")
     line.get_by_role("button").click()
     wait_frame(page, 5)
 

@@ -187,6 +187,7 @@ def test_a_lecture_is_taken_home_scene_by_scene_and_slow_scenes_go_without_figur
         work.send("x" * (LARGEST_MB * 1_000_000 + 1))
 
 
+@pytest.mark.usefixtures("on_a_network")  # its process sets the address
 def test_at_home_a_scene_has_its_sentence_and_covers_the_figures_that_answer_it() -> None:
     lecture = shelf.lectures("en")["twelve_scenes"]
     assert isinstance(lecture, Lecture)
