@@ -153,7 +153,7 @@ SITES: dict[str, Site] = {
         ("batch", "pos", "vocab"),
         r"x_{i,j}=[t_i=j]",
         "Mikolov et al. 2010, section 2",
-        "1 at the place of the token's id, 0 elsewhere",
+        "1 at the place of the id, 0 elsewhere",
         "probability",
     ),
     "segment_embedding": Site(STREAM, r"S_{s_i}", f"{BERT}, figure 2", "the row of the segment matrix of each token"),
