@@ -55,5 +55,4 @@ parts_page(
     PARTS,
     sites=SITES,
     glass=look_through,
-    answers=True,
 )

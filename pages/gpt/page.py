@@ -18,4 +18,4 @@ PARTS = {
     "mask": mask_part,
 }
 
-parts_page("gpt", header_of_gpt, PARTS, sites=("logits", "decoder.final_norm.*", "decoder.*"), answers=True)
+parts_page("gpt", header_of_gpt, PARTS, sites=("logits", "decoder.final_norm.*", "decoder.*"))

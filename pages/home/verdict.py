@@ -8,7 +8,6 @@ from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.live import Live, follow_finger
 from pages.ui.navigation import open_page
-from pages.ui.outside import show_notice
 from pages.ui.verdict import concludes, outcome_verdict, show_verdict_of
 from transformer_core.analysis.outcome import read
 
@@ -25,7 +24,6 @@ def show_verdict_and_words(view: View) -> DeltaGenerator | None:
     if view.bundle.kind == "translation":
         if st.button(t("home.translate"), icon=":material/translate:"):
             open_page("translation")
-        show_notice(view.bundle, view.encoding)
         return None
     if not concludes(view):
         return None
@@ -36,6 +34,4 @@ def show_verdict_and_words(view: View) -> DeltaGenerator | None:
         show_because(view)
         show_weak_sides(view)
     with others_place:
-        if show_notice(view.bundle, view.encoding):
-            return None
         return st.container(key="counter_examples", gap=None)

@@ -33,5 +33,4 @@ parts_page(
     PARTS,
     sites=("decoder.*.cross_attention.*",),
     glass=look_through,
-    answers=True,
 )

@@ -58,10 +58,6 @@ TOUCH = """
 # Room for one more line, so that nothing below moves while a person types.
 ROOM = """
 @media (min-width: 641px) {
-  .st-key-notice {
-    flex-wrap: nowrap; gap: 0.5rem;
-    & > .stElementContainer:has(button) { flex: 0 1 auto; min-width: 8rem; }
-  }
   .st-key-picture:has([data-lines="bert_sentence"]) .st-key-bert_hidden-bert { min-height: 102px; }
   .st-key-gpt_text { min-height: 176px; }
 }
@@ -105,12 +101,12 @@ style = f"""
 .text-line:is(:hover, :focus) span {{ position: absolute; inset: 0 0 auto; z-index: 9; padding-bottom: 4px; }}
 .text-line:is(:hover, :focus) span {{ opacity: 1; white-space: normal; background: var(--surface); }}
 .text-line:is([data-pale], [data-loud]) span {{ opacity: 1; font-weight: 600; }}
-.st-key-examples {{ margin-block: -0.5rem -0.25rem; }}
-.st-key-examples button {{ min-height: 1.75rem; height: 1.75rem; padding-block: 0; }}
-.st-key-examples [role="radiogroup"] {{ flex-wrap: nowrap; overflow-x: auto; scrollbar-width: none; }}
-.st-key-notice {{ margin-top: -0.5rem; }}
-.st-key-notice button p {{ overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
-[class*="st-key-notice"] button {{ min-height: 2rem; padding-block: 0; }}
+:is(.st-key-examples, .st-key-notice) {{ margin-block: -0.5rem -0.25rem; }}
+:is(.st-key-examples, .st-key-notice) button {{ min-height: 1.75rem; height: 1.75rem; padding-block: 0; }}
+:is(.st-key-examples [role="radiogroup"], .st-key-notice) {{
+  flex-wrap: nowrap; gap: 0.5rem; overflow-x: auto; scrollbar-width: none;
+}}
+.st-key-notice > .stElementContainer {{ flex: none; white-space: nowrap; }}
 {STYLE}
 .stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}
 .stElementContainer:has(+ .stElementContainer [data-formula] > *) {{ display: none; }}

@@ -11,12 +11,12 @@ import streamlit as st
 from pages.ui.asking import Answer
 from pages.ui.component import registered
 from pages.ui.device import device_of_model
-from pages.ui.examples import happens_in, show_examples
+from pages.ui.examples import happens_in
 from pages.ui.language import LANGUAGES, language, language_of, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
 from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
-from pages.ui.outside import outside_note
+from pages.ui.outside import outside_note, show_sentences
 from pages.ui.refusals import in_own_words
 from pages.ui.scene import question_open
 from pages.ui.url import choose, chosen, current, set_choice, slide, suggested_text_input, whole_number, written
@@ -100,7 +100,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         reads = None if offered else _one_language(bundle, kinds)
         notes = (*about, other_kind(model), reads, device_of_model(bundle.model))
         show_line(instead, *notes, pale=instead is not None, loud=loud)
-    show_examples(bundle)
+    show_sentences(bundle, window)
     return View(bundle, window)
 
 

@@ -11,7 +11,7 @@ STYLE = """
 :is(.stAppHeader, .stAppToolbar, .stPopover, [data-testid="stElementToolbar"]) { display: none !important; }
 :is(.stExpander:not(:has([data-shown])), .stExpander summary) { display: none !important; }
 .st-key-title, [data-testid="stBaseButton-tertiary"], .st-key-text_line { display: none !important; }
-:is(.st-key-examples, [class*="st-key-notice"]) { display: none !important; }
+:is(.st-key-examples, .st-key-notice) { display: none !important; }
 :is([class*="st-key-question_"], [class*="st-key-ask_"], .st-key-home_open) { display: none !important; }
 .stHorizontalBlock:has(> .stColumn .st-key-language_and_share) {
   & > .stColumn:not(:first-child), & [data-testid="stWidgetLabel"] { display: none; }

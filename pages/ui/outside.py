@@ -5,7 +5,7 @@ from math import exp
 import streamlit as st
 
 from pages.ui.asking import ask_once
-from pages.ui.examples import readable
+from pages.ui.examples import readable, show_examples
 from pages.ui.language import joined, language_of, t, words
 from pages.ui.url import set_choice
 from transformer_core.analysis.strangeness import Strangeness, strangeness
@@ -38,7 +38,7 @@ def learned_by(bundle: Bundle) -> str | None:
 
 
 def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
-    """Return in words that a text lies outside what a model learned, with the measure; None where it does not."""
+    """Return how strange a text is to a model, in words, where it lies outside what that learned; else None."""
     judged = outside(bundle, encoding)
     if judged is None:
         return None
@@ -59,21 +59,18 @@ def _lead(bundle: Bundle) -> str:
     return t("outside.lead_of", learned=learned) if learned else t("outside.lead")
 
 
-def show_notice(bundle: Bundle, encoding: Encoding, *, in_row: bool = False) -> bool:
-    """Show at the answer that the text lies outside what the model learned, with two sentences that it can read.
+def show_sentences(bundle: Bundle, encoding: Encoding) -> None:
+    """Show in one row a model's sentences in which something happens.
 
-    Args:
-        in_row: the sentences stand beside the words, where there is room.
-
-    Returns:
-        Whether the text lies outside.
+    Where the text lies outside what the model learned, the row says so, with two sentences that it can read: above
+    every answer, and nothing below moves for it.
     """
     if outside(bundle, encoding) is None:
-        return False
-    with st.container(key="notice" if in_row else "notice_alone", horizontal=in_row, vertical_alignment="center"):
+        show_examples(bundle)
+        return
+    with st.container(key="notice", horizontal=True, vertical_alignment="center"):
         offered = sorted(readable(bundle), key=len)[:OFFERED]
         said = joined(_lead(bundle), *([t("outside.can_read")] if offered else []))
-        st.markdown(f":material/warning: **{said}**", width="content" if in_row else "stretch")
+        st.markdown(f":material/warning: **{said}**", width="content")
         for number, text in enumerate(offered):
             st.button(text, key=f"readable_{number}", on_click=set_choice, args=("text", text))
-    return True

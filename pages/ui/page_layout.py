@@ -11,7 +11,6 @@ from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View, language_and_share
 from pages.ui.language import language, prose, section, t
 from pages.ui.navigation import choice_of_part
-from pages.ui.outside import show_notice
 from pages.ui.scene import part_of_scene, under_question
 from pages.ui.url import choose, choose_in_groups, current
 
@@ -70,7 +69,6 @@ def parts_page(
     sites: tuple[str, ...] | Mapping[str, tuple[str, ...] | None] = EVERYTHING,
     glass: Callable[..., None] = under_the_glass,
     story: str = "story.why",
-    answers: bool = False,
 ) -> None:
     """Show a page whose parts are chosen above the picture; only the chosen one is computed.
 
@@ -86,7 +84,6 @@ def parts_page(
             own.
         glass: shows the box under the part; called with a view and ``sites``.
         story: as of model_page.
-        answers: the model writes something, above which is said where the text lies outside what it learned.
     """
 
     groups = {group: among for group, among in parts.items() if isinstance(among, Mapping)}
@@ -116,8 +113,6 @@ def parts_page(
             if above:
                 tell(above)
             with under_question("part", here=part == part_of_scene(key, first)):
-                if answers:
-                    show_notice(view.bundle, view.encoding, in_row=True)
                 found = shows[part](view)
             if below:
                 tell(below)

@@ -244,7 +244,8 @@ def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     unknown = open_bundle("sentiment").tokenizer.encode(text).unknown
     warned = run(lang=language, text=text, model="sentiment")
     assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
-    assert note(run(lang=language)) == words(language)["text.tokens"].format(count=19)
+    length, _ = note(run(lang=language)).split(" · ")  # and on what it is computed
+    assert length == words(language)["text.tokens"].format(count=19)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
