@@ -290,7 +290,7 @@ class Cover:
             outcome: the option that came true.
             sentence: what was measured, in Markdown.
         """
-        measured = self.options.get(outcome, outcome)
+        measured = self.options.get(outcome, outcome).rstrip(".。")  # the sentence around it has its own full stop
         if self.guess is None:
             lead = t("try.shown", outcome=measured)
         else:

@@ -79,6 +79,7 @@ style = f"""
 [data-testid="stMetricValue"], [data-testid="stMetricValue"] > div {{ height: auto; line-height: 1.25; }}
 :is(.st-key-underway, .st-key-search) {{ position: fixed; top: 10px; right: 1rem; z-index: 999992; width: auto; }}
 .st-key-underway {{ top: 13px; right: 8rem; }}
+.stElementContainer:has(> .st-key-search_focus), .st-key-search_focus {{ display: none; }}
 [data-testid="stLayoutWrapper"]:has(> .st-key-search) {{ position: absolute; }}
 [data-testid="stMarkdownContainer"] td {{ max-width: 50vw; overflow-wrap: break-word; }}  /* a word without end */
 .katex-display {{ overflow-y: hidden; padding: 2px 4px; }}

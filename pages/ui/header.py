@@ -94,10 +94,11 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         _end(plain(str(error)))
     with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
         window = _window(bundle, encoding)
-        _offer_reader(bundle, text, kinds, example)
+        offered = _offer_reader(bundle, text, kinds, example)
         asked = question_open()  # by a lecture, perhaps for that
         about, loud = ((), False) if asked else _about(bundle, encoding, window)
-        notes = (*about, other_kind(model), _one_language(bundle, kinds), device_of_model(bundle.model))
+        reads = None if offered else _one_language(bundle, kinds)
+        notes = (*about, other_kind(model), reads, device_of_model(bundle.model))
         show_line(instead, *notes, pale=instead is not None, loud=loud)
     show_sentences(bundle, window)
     return View(bundle, window)
@@ -117,14 +118,17 @@ def pause_of(page: str, part: str | None) -> str:
     return PAUSE if (page, part) in LIVE else "0ms"
 
 
-def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...], example: str) -> None:
+def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...], example: str) -> bool:
     """Show a button that switches to a model which reads the text's language, where this one does not.
 
     Where this page has none, the button puts a sentence that its model reads into the box.
+
+    Returns:
+        Whether there is a button, which says what the model reads.
     """
     spoken = language_of(text)
     if not bundle.reads or spoken is None or spoken == bundle.reads:
-        return
+        return False
     name = first_model(spoken, (*[kind for kind in kinds if kind == bundle.kind], *kinds))
     if name is not None:
         label, icon = t(f"text.offer_{spoken}", name=plain(name)), ":material/swap_horiz:"
@@ -132,6 +136,9 @@ def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...], example: st
     elif language_of(example) == bundle.reads:
         label, icon = t(f"text.only_{bundle.reads}"), ":material/edit:"
         st.button(label, icon=icon, type="tertiary", key="offer_sentence", on_click=set_choice, args=("text", example))
+    else:
+        return False
+    return True
 
 
 def _one_language(bundle: Bundle, kinds: tuple[str, ...]) -> str | None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import streamlit as st
 
+from pages.ui.component import registered
 from pages.ui.language import language, plain, prose, t, words
 from pages.ui.navigation import ICONS, choice_of_part, open_page
 
@@ -14,7 +15,9 @@ OPEN, QUERY, GOES = "search_open", "search_query", "search_goes"
 MOST_FOUND = 8
 MOST_CHARACTERS = 60
 AROUND = 40  # characters on each side of what was found
-NO_WORDS = re.compile(r"[*`$\\]|\{\w+\}|<[^>]*>")  # marks of Markdown, places for values, tags
+NO_WORDS = re.compile(r"[*`$\\]|<[^>]*>")  # marks of Markdown, tags
+VALUES = re.compile(r"\{\w+(?::[^{}|]*)?\}")  # places for values
+FORMS = re.compile(r"\{\w+:[^{}|]*\|([^{}|]*)\}")  # words chosen by a count, the last for many
 
 
 @dataclass(frozen=True)
@@ -25,16 +28,19 @@ class Entry:
         title: a page, a part of it, or a term.
         page, part: where it leads; the page's first part where `part` is empty.
         text: what it says of itself, without marks.
+        also: other names that people search a page by.
     """
 
     title: str
     page: str
     part: str
     text: str
+    also: str = ""
 
 
 def _said(*texts: str) -> str:
-    return " ".join(" ".join(NO_WORDS.sub(" ", text).split()) for text in texts)
+    many = (FORMS.sub(r"\1", VALUES.sub("…", text)) for text in texts)
+    return " ".join(" ".join(NO_WORDS.sub(" ", text).split()) for text in many)
 
 
 def parts_in_words(page: str, language: str) -> list[str]:
@@ -56,7 +62,7 @@ def _of_page(page: str, language: str) -> Iterator[Entry]:
         language, page
     )
     title, shared = said[f"nav.{page}"], [name for name in own if not any(_of_part(name, part) for part in parts)]
-    yield Entry(title, page, "", _said(*(own[name] for name in shared)))
+    yield Entry(title, page, "", _said(*(own[name] for name in shared)), said.get(f"also.{page}", ""))
     for part in parts:
         named = [text for name, text in own.items() if _of_part(name, part)]
         yield Entry(f"{title} › {own[f'.part_{part}']}", page, part, _said(*named))
@@ -88,8 +94,8 @@ def _place(text: str, query: str) -> int | None:
 
 
 def _saying(among: tuple[Entry, ...], query: str) -> list[Entry]:
-    """Return the entries that say a query, those that have it in their title first."""
-    titled = [entry for entry in among if _place(entry.title, query) is not None]
+    """Return the entries that say a query, those that have it in their title or another name first."""
+    titled = [entry for entry in among if _place(f"{entry.title}, {entry.also}", query) is not None]
     return titled + [entry for entry in among if entry not in titled and _place(entry.text, query) is not None]
 
 
@@ -122,6 +128,7 @@ def show_search() -> None:
         if not box.open:
             return
         with box:
+            registered("focus")(key="search_focus", data={"key": QUERY})
             query = st.text_input(
                 t("search.label"), key=QUERY, live="250ms", max_chars=MOST_CHARACTERS, placeholder=t("search.example")
             )

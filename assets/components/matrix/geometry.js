@@ -258,7 +258,11 @@ function placeLine(figure, scene, line, { ch, units, gutters, shared, reaches, a
   const widths = line.map((panel, i) => sideOf(panel.width, ch * units[i], ratio));
   across = line.map((panel, i) => acrossLabels(panel.cols, widths[i] / panel.width, 96, ruler)); // by whole pixels
   reaches = across.map((label, i) => Math.max(reaches[i], label.reach));
-  const titles = line.map((panel, i) => ruler.lines(panel.title, widths[i] + reaches[i], 13, 600));
+  const left = line.reduce((sum, _, i) => sum - gutters[i] - widths[i] - reaches[i], width - LINE_GAP * (line.length - 1) - 13);
+  const titles = line.map((panel, i) => {
+    const free = i < line.length - 1 ? 0 : Math.max(0, left); // beside the last panel
+    return ruler.lines(panel.title, widths[i] + reaches[i] + free, 13, 600);
+  });
   const titleHeight = Math.max(...titles.map((parts) => parts.length)) * TITLE_LINE;
   const labelHeight = Math.max(...across.map((label) => label.height));
   const top = Math.round((y + (titleHeight ? titleHeight + 7 : 0) + 18 + labelHeight) * ratio) / ratio;

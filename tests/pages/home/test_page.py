@@ -88,6 +88,7 @@ def test_where_no_model_reads_chinese_the_page_says_so_and_offers_a_sentence(pag
     app.text_input(key=f"text@{page}").set_value("这部电影一点也不好看。").run()
     assert app.selectbox(key=f"model@{page}").value == model
     assert said[f"learned.{model}"] in told(app)  # at the answer
+    assert said["text.reads_en"] not in note(app)  # the button says it
     app.button(key="offer_sentence").click().run()
     assert not app.exception
     assert app.text_input(key=f"text@{page}").value == example

@@ -1,5 +1,7 @@
 """The search finds pages, parts and terms by what they say, and leads to the page and the part."""
 
+import re
+
 import pytest
 
 from pages.ui.language import LANGUAGES, words
@@ -19,6 +21,7 @@ def test_every_page_every_part_and_every_term_can_be_found(language: str) -> Non
         if key.startswith("term."):
             assert written.split("|")[0] in {entry.title for entry in found}
     for entry in found:
+        assert not re.search(r"\{[a-z_]+[:}]", entry.text)  # places for values
         assert entry in find(entry.title, language) or len(find(entry.title, language)) == MOST_FOUND
 
 
@@ -32,6 +35,9 @@ def test_every_page_every_part_and_every_term_can_be_found(language: str) -> Non
         ("zh", "dropout", "train", ""),
         ("zh", "BLEU", "before", "length"),
         ("zh", "束搜索", "translation", "beam"),
+        ("en", "self-attention", "attention", ""),
+        ("en", "positional encoding", "positions", ""),
+        ("zh", "学习率", "train", ""),
     ],
 )
 def test_a_word_is_found_where_it_is_said(language: str, query: str, page: str, part: str) -> None:
