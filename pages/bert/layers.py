@@ -18,6 +18,7 @@ from pages.figures.lens import stage_names
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, lazy_box, say
 from pages.ui.charts import clickable, show_chart
+from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import markdown_table, percent
@@ -52,6 +53,7 @@ def layers_part(view: View) -> View:
         with table:
             say(_table(found, stages))
             say(section("bert", f"lens_{view.bundle.config.norm_order}"), small=True)
+    tell(section("bert", "layers"))
     _each(view, read)
     return masked_view(view, read)
 
