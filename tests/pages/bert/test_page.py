@@ -67,7 +67,8 @@ def opened(part: str = "fill", **query: str) -> AppTest:
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_opens_in_both_languages_for_both_norm_orders(part: str, language: str, model: str) -> None:
     app = opened(part, lang=language, model=model, glass_open="true")
-    assert prose(language, "bert")[f"look_{part}"] in told(app)
+    said = prose(language, "bert")
+    assert said.get(f"look_{part}", said.get(part)) in told(app)
     assert not app.error
 
 
