@@ -22,7 +22,8 @@ from pages.film.reading import listening, reading
 from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
 from pages.ui.runs import find_run
-from pages.ui.turns import Lane
+from pages.ui.server import before_stopping
+from pages.ui.turns import Lane, NoMoreTurnsError
 from pages.ui.url import below_base, whole_number
 from pages.ui.who import person_of
 from transformer_core.training.runs.errors import RunError
@@ -106,6 +107,7 @@ def _asked(value: Any, runs: Sequence[str]) -> FilmAsk | None:
 def film_routes() -> list[Route]:
     """Return the routes "film/ID" and "film/ID/followed_text" for st.App, below server.baseUrlPath."""
     lane = Lane(1, 1)  # one text at a time is read aloud: the processor belongs to training
+    before_stopping(lane.end)
 
     async def film(request: Request) -> Response:
         after, after_step = _number(request, "after", -1), _number(request, "after_step", 0)
@@ -113,10 +115,13 @@ def film_routes() -> list[Route]:
 
     async def followed_text(request: Request) -> Response:
         text, after = request.query_params.get("text", "")[:LONGEST_FOLLOWED_TEXT], _number(request, "after", -1)
-        async with lane.turn(person_of(request)):
-            if await request.is_disconnected():  # the text has changed while this one waited
-                return Response(status_code=204, headers=FRESH)
-            return await _answer(request, lambda run: listening(run, text).answer(after))
+        try:
+            async with lane.turn(person_of(request)):
+                if not await request.is_disconnected():  # else the text has changed while this one waited
+                    return await _answer(request, lambda run: listening(run, text).answer(after))
+        except NoMoreTurnsError:
+            pass
+        return Response(status_code=204, headers=FRESH)
 
     return [
         Route(below_base("film/{run}"), film),

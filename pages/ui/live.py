@@ -37,8 +37,9 @@ from pages.ui.header import View, linked_view
 from pages.ui.language import language
 from pages.ui.last_text import last_read
 from pages.ui.link import LIVE, Link, reading
+from pages.ui.server import before_stopping
 from pages.ui.traffic import run_in
-from pages.ui.turns import Lane
+from pages.ui.turns import Lane, NoMoreTurnsError
 from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import is_home, owner_in, person_of
@@ -228,16 +229,21 @@ def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:
     """
     LIVE.update(parts)
     lanes = {heavy: Lane(MOST_AT_ONCE, MOST_OF_ONE) for heavy in (False, True)}
+    for lane in lanes.values():
+        before_stopping(lane.end)
 
     async def live(request: Request) -> Response:
         build = parts.get((request.path_params["page"], request.path_params["part"]))
         if build is None:
             return Response(status_code=404, headers=HEADERS)
         link = Link(dict(request.query_params), owner_in(request.headers.get("cookie", "")))
-        async with lanes[len(link.said.get("text", "")) > LONG_TEXT].turn(person_of(request)):
-            if await request.is_disconnected():
-                return Response(status_code=204, headers=HEADERS)
-            return await run_in_threadpool(_answer, build, link)
+        try:
+            async with lanes[len(link.said.get("text", "")) > LONG_TEXT].turn(person_of(request)):
+                if not await request.is_disconnected():
+                    return await run_in_threadpool(_answer, build, link)
+        except NoMoreTurnsError:
+            pass
+        return Response(status_code=204, headers=HEADERS)
 
     return [Route(below_base("live/{page}/{part}"), live)]
 

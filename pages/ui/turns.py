@@ -37,6 +37,10 @@ class Turns:
         self._last[who] = self._turns
 
 
+class NoMoreTurnsError(Exception):
+    """The server stops; what has not begun never will."""
+
+
 class Lane:
     """So many things at once, in one event loop; what waits is served in turn."""
 
@@ -46,10 +50,24 @@ class Lane:
         self._turns = Turns()
         self._served: list[str] = []
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+        self._ended = False
+
+    def end(self) -> None:
+        """Give no more turns, so that the server waits for nothing but what is computed now."""
+        self._ended = True
+        for _, turn in self._waiting:
+            if not turn.done():
+                turn.set_exception(NoMoreTurnsError())
 
     @asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn, and have it while the body runs."""
+        """Wait for a turn, and have it while the body runs.
+
+        Raises:
+            NoMoreTurnsError: the server stops before that.
+        """
+        if self._ended:
+            raise NoMoreTurnsError
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((who, turn))
         self._admit()
@@ -57,12 +75,12 @@ class Lane:
             await turn
             yield
         finally:
-            if not turn.cancelled():
+            if not turn.cancelled() and turn.exception() is None:
                 self._served.remove(who)
             self._admit()
 
     def _admit(self) -> None:
-        self._waiting = [(who, turn) for who, turn in self._waiting if not turn.cancelled()]
+        self._waiting = [(who, turn) for who, turn in self._waiting if not turn.done()]
         while len(self._served) < self._most:
             order = self._turns.order(self._served, [who for who, _ in self._waiting])
             first = next((at for at in order if self._served.count(self._waiting[at][0]) < self._of_one), None)

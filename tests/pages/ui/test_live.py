@@ -23,7 +23,7 @@ from pages.attention import arcs
 from pages.figures.forms import units_in
 from pages.figures.matrix import unpack
 from pages.translation import translated
-from pages.ui import component, live, matrix
+from pages.ui import component, live, matrix, turns
 from pages.ui.link import LIVE as ROUTED
 from pages.ui.link import linked
 from pages.ui.traffic import run_in
@@ -417,6 +417,26 @@ def test_odd_links_get_the_defaults_and_unknown_parts_nothing(client: TestClient
 
 def test_every_live_part_has_a_case_here() -> None:
     assert {(page, part) for page, part, _ in CASES} == set(LIVE) == ROUTED
+
+
+def test_a_server_that_stops_begins_nothing_more() -> None:
+    async def ask(lane: turns.Lane, held: asyncio.Event) -> bool:
+        try:
+            async with lane.turn("somebody"):
+                await held.wait()
+                return True
+        except turns.NoMoreTurnsError:
+            return False
+
+    async def stop() -> list[bool]:
+        lane, held = turns.Lane(1, 1), asyncio.Event()
+        asked = [asyncio.create_task(ask(lane, held)) for _ in range(3)]
+        await asyncio.sleep(0)
+        lane.end()
+        held.set()
+        return await asyncio.gather(*asked, ask(lane, held))
+
+    assert finished(stop()) == [True, False, False, False]
 
 
 def test_the_run_of_another_page_brings_what_was_typed_on_the_one_before() -> None:
