@@ -144,7 +144,7 @@ def choose_mask(read: Hidden) -> int:
 
 def _mask(place: int) -> str:
     style = "background:#8a55d0;color:#fff;border-radius:6px;padding:0.05em 0.45em;font-size:0.85em;font-weight:600"
-    return f'<span style="{style}">[MASK]<sub style="font-size:0.65em"> {place}</sub></span>'
+    return f'<span style="{style};white-space:nowrap">[MASK]<sub style="font-size:0.65em"> {place}</sub></span>'
 
 
 def sentence_of(read: Hidden) -> str:

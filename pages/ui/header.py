@@ -110,7 +110,7 @@ def _about(bundle: Bundle, encoding: Encoding, window: Encoding) -> tuple[tuple[
     length = None if window is not encoding else t(f"text.{unit}", count=len(encoding))
     strange, unknown, loud = outside_note(bundle, window), *_unknown(window)
     notes = (length, strange, unknown, _typed_padding(bundle, window), happens_in(bundle, encoding.text))
-    return notes, loud or strange is not None
+    return notes, loud and strange is None  # else the row below says it loudly
 
 
 def pause_of(page: str, part: str | None) -> str:

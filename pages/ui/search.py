@@ -109,9 +109,10 @@ def find(query: str, language: str) -> list[Entry]:
     return _saying(entries(language), query)[:MOST_FOUND] if query else []
 
 
-def _around(text: str, query: str) -> str:
-    """Return what stands around a query in a text, or its beginning."""
-    place = _place(text, " ".join(query.split())) or 0
+def _around(entry: Entry, query: str) -> str:
+    """Return what stands around a query in what an entry says, else its other names or the beginning."""
+    found = _place(entry.text, " ".join(query.split()))
+    text, place = (entry.also or entry.text, 0) if found is None else (entry.text, found)
     start, end = max(0, place - AROUND), place + 2 * AROUND
     return f"{'…' if start else ''}{text[start:end].strip()}{'…' if end < len(text) else ''}"
 
@@ -139,7 +140,7 @@ def show_search() -> None:
                 for number, entry in enumerate(found):
                     icon, key = ICONS[entry.page], f"found_{number}"
                     st.button(entry.title, icon=icon, type="tertiary", key=key, on_click=_choose, args=(entry,))
-                    st.caption(plain(_around(entry.text, query)))
+                    st.caption(plain(_around(entry, query)))
 
 
 def _choose(entry: Entry) -> None:

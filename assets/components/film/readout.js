@@ -112,7 +112,7 @@ export function differences([one, other], words) {
     const accuracy = name.endsWith("accuracy");
     const write = accuracy ? (value) => percent(value, 1) : (value) => decimal(value);
     const gap = signed(accuracy ? `${decimal(100 * (b - a), 1)} ${words.points}` : decimal(b - a));
-    const much = accuracy ? Math.round(1000 * Math.abs(b - a)) >= 20 /* two points, as shown */ : Math.abs(b - a) >= 0.1 * Math.max(Math.abs(a), Math.abs(b));
+    const much = accuracy ? Math.round(1000 * Math.abs(b - a)) >= 20 /* two points, as shown */ : Math.abs(b - a) >= Math.max(0.0005, 0.1 * Math.max(Math.abs(a), Math.abs(b))); // nothing that is shown as 0.000
     return el("div", `vf-difference ${much ? "vf-much" : ""}`, el("span", "vf-quiet", words[name]), el("span", "", `A ${write(a)}`), el("span", "vf-quiet", "→"), el("span", "", `B ${write(b)}`), el("b", "", gap));
   });
   return rows.filter(Boolean);
