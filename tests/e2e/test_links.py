@@ -54,7 +54,8 @@ def test_a_shared_link_opens_the_same_screen_for_another_person_and_a_reload_los
 def test_a_word_is_searched_for_by_keyboard_and_its_part_opens_with_the_same_text(page: Page, address: str) -> None:
     visit(page, address, "tokens", text=TEXT, lang="en")
     page.get_by_role("button", name="Search").press("Enter")
-    page.get_by_role("textbox", name="Search pages").press_sequentially("logit")
+    expect(page.get_by_role("textbox", name="Search pages")).to_be_focused()
+    page.keyboard.type("logit")
     found = page.get_by_role("button", name="GPT › Logit lens")
     expect(found).to_be_visible()
     found.press("Enter")
