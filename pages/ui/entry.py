@@ -107,6 +107,10 @@ style = f"""
   flex-wrap: nowrap; gap: 0.5rem; overflow-x: auto; scrollbar-width: none;
 }}
 .st-key-notice > .stElementContainer {{ flex: none; white-space: nowrap; }}
+@media (max-width: 640px) {{  /* its words whole, its sentences below them */
+  .st-key-notice {{ flex-wrap: wrap !important; }}
+  .st-key-notice > .stElementContainer:first-child {{ white-space: normal; width: 100% !important; }}
+}}
 {STYLE}
 .stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}
 .stElementContainer:has(+ .stElementContainer [data-formula] > *) {{ display: none; }}
