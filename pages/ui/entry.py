@@ -107,9 +107,10 @@ style = f"""
   flex-wrap: nowrap; gap: 0.5rem; overflow-x: auto; scrollbar-width: none;
 }}
 .st-key-notice > .stElementContainer {{ flex: none; white-space: nowrap; }}
-@media (max-width: 640px) {{  /* its words whole, its sentences below them */
-  .st-key-notice {{ flex-wrap: wrap !important; }}
-  .st-key-notice > .stElementContainer:first-child {{ white-space: normal; width: 100% !important; }}
+@media (max-width: 640px) {{  /* as high as the row of sentences, its words whole */
+  :is(.st-key-examples, .st-key-notice) {{ height: 2.5rem; }}
+  .st-key-notice > .stElementContainer:first-child {{ white-space: normal; width: calc(100% - 3rem) !important; }}
+  .st-key-notice p {{ font-size: 0.8rem; line-height: 1.2; }}
 }}
 {STYLE}
 .stElementContainer:has(> * > [data-formula]:empty) {{ position: absolute; }}

@@ -58,8 +58,11 @@ def test_every_shipped_model_has_sentences_and_says_what_it_learned() -> None:
         assert {f"learned.{name}" for name in SENTENCES} <= words(language).keys()
 
 
-@pytest.mark.parametrize(("language", "model"), [("en", "sentiment"), ("zh", "sentiment-zh")])
-def test_one_tap_puts_a_sentence_and_the_line_says_what_happens(language: str, model: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "model", "own"),
+    [("en", "sentiment", "my own words"), ("zh", "sentiment-zh", "房间很小，但是很干净。")],
+)
+def test_one_tap_puts_a_sentence_and_the_line_says_what_happens(language: str, model: str, own: str) -> None:
     app = first_screen("tokens", lang=language)
     chosen = SENTENCES[model][1]
     assert app.pills(key="example@tokens").value is None
@@ -67,5 +70,5 @@ def test_one_tap_puts_a_sentence_and_the_line_says_what_happens(language: str, m
     assert not app.exception
     assert app.text_input(key="text@tokens").value == chosen.text
     assert words(language)["example.turns"].format(word=chosen.word) in note(app)
-    app.text_input(key="text@tokens").set_value("my own words").run()
+    app.text_input(key="text@tokens").set_value(own).run()
     assert app.pills(key="example@tokens").value is None
