@@ -60,7 +60,7 @@ def test_every_shipped_model_has_sentences_and_says_what_it_learned() -> None:
 
 @pytest.mark.parametrize(
     ("language", "model", "own"),
-    [("en", "sentiment", "my own words"), ("zh", "sentiment-zh", "房间很小，但是很干净。")],
+    [("en", "sentiment", "my own words"), ("zh", "sentiment-zh", "房间不大，很干净。")],
 )
 def test_one_tap_puts_a_sentence_and_the_line_says_what_happens(language: str, model: str, own: str) -> None:
     app = first_screen("tokens", lang=language)
