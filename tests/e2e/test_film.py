@@ -44,7 +44,7 @@ def test_it_says_from_which_step_on_held_out_points_are_apart_and_goes_there(
 ) -> None:
     run, film = next(iter(stage.films.items()))
     frame = film.frames[5]
-    stage.films[run] = replace(film, apart=Apart(True, frame.number, frame.step, 0.9, 0.84, 0.94, 0.75, 150))
+    stage.films[run] = replace(film, apart=Apart("apart", frame.number, frame.step, 0.9, 0.84, 0.94, 0.75, 150))
     watch(page, address)
     line = page.locator(".vf-apart").first
     expect(line).to_contain_text(f"From step {frame.step} on")

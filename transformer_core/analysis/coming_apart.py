@@ -7,6 +7,7 @@ They are apart where the lower end of the share's 95 % interval (Wilson 1927) re
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -42,14 +43,15 @@ class Apart:
     """From where on held-out points are apart, up to the last frame.
 
     Args:
-        is_so: they are, at the last frame.
+        kind: whether they are, at the last frame; "few": the share reaches the border there, and there are too few
+            points to say that it does.
         frame, step: of the first frame from which on they are; of the last one where they are not.
         share, low, high: what neighbours name rightly at that frame, with its interval.
         border: that the lower end must reach.
         count: held-out points.
     """
 
-    is_so: bool
+    kind: Literal["apart", "few", "not_apart"]
     frame: int
     step: int
     share: float
@@ -75,4 +77,6 @@ def coming_apart(frames: Sequence[tuple[int, int, float]], labels: np.ndarray) -
         first -= 1
     number, step, share = frames[min(first, len(frames) - 1)]
     low, high = interval(share, len(labels))
-    return Apart(first < len(frames), number, step, share, low, high, border_of(labels), len(labels))
+    border = border_of(labels)
+    kind = "apart" if first < len(frames) else "few" if share >= border else "not_apart"
+    return Apart(kind, number, step, share, low, high, border, len(labels))

@@ -36,12 +36,12 @@ export function trustFigures(frame, method, words) {
 // From which frame on the held-out points are apart (transformer_core/analysis/coming_apart.py), with a button that goes there.
 export function apartLine({ run, frames }, go, words) {
   if (!run.apart) return [];
-  const { is_so: isSo, frame, step, count, ...shares } = run.apart;
+  const { kind, frame, step, count, ...shares } = run.apart;
   const said = Object.fromEntries(Object.entries(shares).map(([name, share]) => [name, percent(share)]));
-  const line = el("span", "", fill(isSo ? words.apart : words.not_apart, { ...said, step, count }));
+  const line = el("span", "", fill(words[kind], { ...said, step, count }));
   line.title = fill(words.apart_title, said);
   const index = frames.findIndex(({ number }) => number === frame);
-  if (!isSo || index < 0) return [line];
+  if (kind !== "apart" || index < 0) return [line];
   const button = el("button", "vf-tool", words.apart_show);
   button.type = "button";
   button.addEventListener("click", () => go(index));

@@ -233,24 +233,26 @@ def test_what_has_no_maps_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) 
 
 
 APART = [
-    ([0.5, 0.9, 0.9], (True, 1)),
-    ([0.5, 0.9, 0.7, 0.9], (True, 3)),  # apart once, and not from there on
-    ([0.5, 0.9, 0.7], (False, 2)),
-    ([0.5, 0.80], (False, 1)),  # 160 of 200: the lower end is 73.9 %
-    ([0.5, 0.82], (True, 1)),  # 164 of 200: 76.1 %
-    ([0.9], (True, 0)),
+    ([0.5, 0.9, 0.9], ("apart", 1)),
+    ([0.5, 0.9, 0.7, 0.9], ("apart", 3)),  # apart once, and not from there on
+    ([0.5, 0.9, 0.7], ("not_apart", 2)),
+    ([0.5, 0.745], ("not_apart", 1)),
+    ([0.5, 0.75], ("few", 1)),  # the border itself
+    ([0.5, 0.80], ("few", 1)),  # 160 of 200: the lower end is 73.9 %
+    ([0.5, 0.82], ("apart", 1)),  # 164 of 200: 76.1 %
+    ([0.9], ("apart", 0)),
 ]
 
 
 @pytest.mark.parametrize(("shares", "came"), APART)
 def test_classes_come_apart_at_the_first_frame_from_which_the_interval_stays_above_the_border(
-    shares: list[float], came: tuple[bool, int]
+    shares: list[float], came: tuple[str, int]
 ) -> None:
     found = coming_apart([(place, 10 * place, share) for place, share in enumerate(shares)], np.arange(200) % 2)
     assert found is not None
-    assert (found.is_so, found.frame) == came
+    assert (found.kind, found.frame) == came
     assert (found.step, found.share, found.count) == (10 * found.frame, shares[found.frame], 200)
-    assert (found.low >= found.border) == found.is_so
+    assert (found.low >= found.border) == (found.kind == "apart")
 
 
 def test_the_border_is_halfway_between_the_commonest_class_and_all() -> None:
