@@ -101,7 +101,7 @@ def step_part(view: View) -> None:
         unit=asked,
         version=f"{direction}|{place}|{asked}|{view.encoding.text}",
     )
-    matrix_place, equations_place = st.columns([6, 5], gap="large")
+    matrix_place, equations_place = st.columns([1, 1], gap="large")
     with matrix_place:
         show_matrix(figure, answer, key="before_step", on_cell=lambda cell: _take(order, cell))
         export_matrix(figure, answer, key="before_step")

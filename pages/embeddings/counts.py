@@ -70,7 +70,7 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
     judgement = st.container()
     left, right = st.columns(2, gap="large")
     with right:
-        st.subheader(words["trained"], anchor=False)
+        st.markdown(f"**{words['trained']}**")
         with cover.picture():
             trained = awaited(trained_space, words["training"], key="embeddings_trained", height=700, **asked)
             if trained is not None:
@@ -79,7 +79,7 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
         tell(section("embeddings", "train"))
     near = set(trained.value.neighbours.tolist()) if trained is not None else set()
     with left:
-        st.subheader(words["counted"], anchor=False)
+        st.markdown(f"**{words['counted']}**")
         facts = t("embeddings.counted_facts", window=window, dimension=dimension, kept=f"{counted.value.kept:.1%}")
         _show_space(counted, "counted", word, near if cover.open else set(), facts)
     if trained is None:

@@ -269,6 +269,6 @@ def forced_bars(
     )
     bars = base.mark_bar(cornerRadiusEnd=3).encode(y=y, color=colour)
     numbers = base.mark_text(dy=-8, fontSize=11).encode(y=y, color=colour, text="number:N")
-    ticks = base.mark_tick(thickness=3).encode(y=alt.Y("line:Q"), color=alt.datum(said["favourite"]))
+    ticks = base.mark_tick(thickness=3, aria=False).encode(y=alt.Y("line:Q"), color=alt.datum(said["favourite"]))
     names_over = base.mark_text(dy=-9, fontSize=12, color=HUES["residual"]).encode(y=alt.Y("line:Q"), text="over:N")
     return alt.layer(bars, numbers, ticks, names_over).properties(width="container", height=300)
