@@ -15,7 +15,9 @@ from pages.ui.language import LANGUAGES
 
 EMBED_IN = "VITRINE_EMBED_IN"
 NAME_LANGUAGE = {tongue: f"document.documentElement.lang = '{tongue}'" for tongue in LANGUAGES}
-PLACE_AGAIN = 'dispatchEvent(new Event("resize"))'  # a menu finds its place when it opens; its entries come later
+# A menu finds its place when it opens, and its entries come later.
+PLACE_AGAIN = """document.querySelectorAll("[data-testid=stPopoverBody]").forEach((menu) =>
+  new ResizeObserver(() => dispatchEvent(new Event("resize"))).observe(menu))"""
 UNUSED = ("camera", "display-capture", "geolocation", "microphone", "midi", "payment", "serial", "usb")
 
 

@@ -38,7 +38,8 @@ export function apartLine({ run, frames }, go, words) {
   if (!run.apart) return [];
   const { kind, frame, step, count, ...shares } = run.apart;
   const said = Object.fromEntries(Object.entries(shares).map(([name, share]) => [name, percent(share)]));
-  const line = el("span", "", fill(words[kind], { ...said, step, count }));
+  const text = { apart: words.apart, few: words.few, not_apart: words.not_apart }[kind];
+  const line = el("span", "", fill(text, { ...said, step, count }));
   line.title = fill(words.apart_title, said);
   const index = frames.findIndex(({ number }) => number === frame);
   if (kind !== "apart" || index < 0) return [line];
