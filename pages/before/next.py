@@ -88,16 +88,19 @@ def _models(view: View) -> dict[str, Bundle]:
     """Return the language models to compare by keyword, all of one tokenizer: the view's, the others, a GPT."""
     names = [*model_names(None, ("lm",))]
     names += [BESIDE] if BESIDE in model_names(None, ("gpt",)) else []
-    found: list[Bundle] = [view.bundle] if is_language_model(view) and view.bundle.name not in names else []
+    found: list[Bundle] = [view.bundle] if is_language_model(view) else []
     for name in names:
+        if len(found) == MOST_MODELS:
+            break
         try:
             one = open_bundle(name)
         except BundleError:
             continue  # a folder that does not tell its kind is listed, too
-        first = view.bundle if is_language_model(view) else next(iter(found), one)
-        if one.kind in ("lm", "gpt") and one.tokenizer.to_json() == first.tokenizer.to_json():
+        first = next(iter(found), one)
+        fits = one.kind in ("lm", "gpt") and one.tokenizer.to_json() == first.tokenizer.to_json()
+        if fits and one.name not in [other.name for other in found]:
             found.append(one)
-    return {f"model_{place}": one for place, one in enumerate(found[:MOST_MODELS])}
+    return {f"model_{place}": one for place, one in enumerate(found)}
 
 
 def _table(found: Foreseen) -> str:

@@ -6,7 +6,7 @@ from pages.ui.boxes import figure
 from pages.ui.component import registered
 from pages.ui.header import View
 from pages.ui.language import strings, t
-from pages.ui.navigation import open_page
+from pages.ui.navigation import choice_of_part, open_page
 from pages.ui.scene import question_open
 from pages.ui.url import keep
 from transformer_core.analysis.part_tensors import part_tensors
@@ -44,7 +44,7 @@ def show_diagram(view: View) -> None:
     if chosen in places:
         page, part = places[chosen]
         if part:
-            keep(f"{page}_part", part, "")
+            keep(choice_of_part(page), part, "")
         open_page(page)
 
 

@@ -55,7 +55,7 @@ def _lines(text: str) -> tuple[str, ...]:
     if not FEWEST <= len(found) <= MOST:
         raise ValueError(t("masks.lines_needed", fewest=FEWEST, most=MOST, count=len(found)))
     long = next((index for index, line in enumerate(found) if len(line) > CHARACTERS), None)
-    if long:
+    if long is not None:
         raise ValueError(t("masks.line_too_long", line=long, most=CHARACTERS))
     return found
 

@@ -12,7 +12,7 @@ from pages.ui.charts import show_chart
 from pages.ui.exports import code_files, offer_files
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
-from pages.ui.language import language_of, plain, section, strings, t
+from pages.ui.language import is_foreign, plain, section, strings, t
 from pages.ui.models import READERS, model_folders, model_names, open_or_say
 from pages.ui.number_format import markdown_table, significant, significant_in_tex
 from pages.ui.url import choose, choose_from_list
@@ -120,8 +120,7 @@ def _title(order: str, name: str) -> str:
 
 def _strangers(bundles: dict[str, Bundle], encodings: dict[str, Encoding | None], text: str) -> None:
     """Say which model was trained on another language than the text's, and which one reads a part of it alone."""
-    spoken = language_of(text)
-    foreign = [bundle.name for bundle in bundles.values() if spoken and bundle.reads and bundle.reads != spoken]
+    foreign = [bundle.name for bundle in bundles.values() if is_foreign(text, bundle.reads)]
     if foreign:
         st.caption(t("norm.orders_foreign", names=plain(", ".join(foreign))))
     for order, encoding in encodings.items():

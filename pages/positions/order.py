@@ -11,8 +11,8 @@ from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
-from pages.ui.header import MOST_TOKENS, View, language_of
-from pages.ui.language import joined, plain, section, strings, t
+from pages.ui.header import MOST_TOKENS, View
+from pages.ui.language import is_foreign, joined, plain, section, strings, t
 from pages.ui.models import kind_of, model_names, offer_model, open_or_say
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import switch
@@ -161,13 +161,8 @@ def _names(view: View) -> list[str]:
     """Return the names of the other models to measure: the first of each kind, then more."""
     kinds = {name: kind_of(name) for name in models_at_hand()}
     names = [name for name, kind in kinds.items() if name != view.bundle.name and kind in (*MEASURES, None)]
-    met: set[str | None] = {view.bundle.kind}
-    firsts = []
-    for name in names:
-        if kinds[name] not in met:
-            met.add(kinds[name])
-            firsts.append(name)
-    return [*firsts, *(name for name in names if name not in firsts)][:MOST_MODELS]
+    firsts = {kinds[name]: name for name in reversed(names) if kinds[name] != view.bundle.kind}.values()
+    return sorted(names, key=lambda name: name not in firsts)[:MOST_MODELS]
 
 
 def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:
@@ -181,11 +176,10 @@ def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:
     found = []
     for name in names:
         bundle = open_or_say(name)
-        answer = None if bundle is None or bundle.kind not in MEASURES else _measured(bundle)
-        if bundle is None or answer is None:
+        if bundle is None or bundle.kind not in MEASURES or (answer := _measured(bundle)) is None:
             continue
         found.append((bundle, answer.value))
-        if bundle.kind != "translation" or not bundle.reads or language_of(view.encoding.text) == bundle.reads:
+        if bundle.kind != "translation" or not is_foreign(view.encoding.text, bundle.reads):
             _tell_here(bundle, view.encoding.text)
     return found
 

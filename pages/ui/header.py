@@ -12,7 +12,7 @@ from pages.ui.asking import Answer
 from pages.ui.component import registered
 from pages.ui.device import device_of_model
 from pages.ui.examples import happens_in
-from pages.ui.language import LANGUAGES, language, language_of, plain, strings, t
+from pages.ui.language import LANGUAGES, is_foreign, language, language_of, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
 from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
@@ -127,7 +127,7 @@ def _offer_reader(bundle: Bundle, text: str, kinds: tuple[str, ...], example: st
         Whether there is a button, which says what the model reads.
     """
     spoken = language_of(text)
-    if not bundle.reads or spoken is None or spoken == bundle.reads:
+    if spoken is None or not is_foreign(text, bundle.reads):
         return False
     name = first_model(spoken, (*[kind for kind in kinds if kind == bundle.kind], *kinds))
     if name is not None:

@@ -80,6 +80,11 @@ def language_of(text: str) -> str | None:
     return most if 2 * scripts[most] > len(letters) else None
 
 
+def is_foreign(text: str, reads: str) -> bool:
+    """Tell whether a text is of another language than a model reads; not where its language or the model's is open."""
+    return bool(reads) and language_of(text) not in (None, reads)
+
+
 def pieces_of(text: str) -> dict[str, str]:
     """Return what the pieces of a text are called, one and several: characters where it is Chinese, else words."""
     piece = "character" if language_of(text) == "zh" else "word"

@@ -37,7 +37,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from pages.ui.language import ASSETS, LANGUAGES, words
 from pages.ui.models import kind_of
-from pages.ui.navigation import ICONS
+from pages.ui.navigation import ICONS, choice_of_part
 from pages.ui.who import visitor
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads, taken_by
 
@@ -285,11 +285,12 @@ def _check(scene: Scene) -> None:
     """Raise LectureError unless the app has the scene's page, part and model, and its question its numbers."""
     if scene.page not in ICONS:
         raise LectureError(f"screen has the page {scene.page!r:.40}, must be one of {', '.join(ICONS)}")
-    part, model = scene.state.get(f"{scene.page}_part"), scene.state.get("model")
+    choice = choice_of_part(scene.page)
+    part, model = scene.state.get(choice), scene.state.get("model")
     start = f"{scene.page}.part_"
     parts = [key.removeprefix(start) for key in words("en") if key.startswith(start)]
     if part is not None and part not in parts:
-        raise LectureError(f"screen has {scene.page}_part={part!r:.40}, must be one of {', '.join(parts)}")
+        raise LectureError(f"screen has {choice}={part!r:.40}, must be one of {', '.join(parts)}")
     if model is not None and kind_of(model) is None:
         raise LectureError(f"screen has model={model!r:.60}, and there is no such model")
     for name in ("layer", "head"):

@@ -256,6 +256,7 @@ def choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, defa
     """
     options = [option for labels in groups.values() for option in labels]
     value = chosen_option(name, options, default=default)
+    st.session_state.pop(widget_key(name), None)  # what set_choice made, which no widget here takes over
     for place, (label, labels) in enumerate(groups.items()):
         key, mine = f"{widget_key(name)}.{place}", value if value in labels else None
         st.session_state[key] = mine

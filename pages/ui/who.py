@@ -62,8 +62,13 @@ def _signing() -> bytes:
             with NamedTemporaryFile(dir=path.parent) as file:  # rights 0600
                 file.write(secrets.token_bytes(32))
                 file.flush()
-                with suppress(FileExistsError):  # another process was first: both read the same whole file
+                try:
                     os.link(file.name, path)
+                except FileExistsError:
+                    pass  # another process was first: both read the same whole file
+                except OSError:  # no links there
+                    path.touch(0o600, exist_ok=False)
+                    path.write_bytes(Path(file.name).read_bytes())
         if len(kept := path.read_bytes()) == 32:
             return kept
     return secrets.token_bytes(32)

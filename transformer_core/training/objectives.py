@@ -140,10 +140,16 @@ def next_words(
     return word_loss(logits, token_ids[:, 1:], label_smoothing=label_smoothing, padding=padding)
 
 
-def next_target_words(model: Translation, batch: PairBatch, *, label_smoothing: float = 0.0) -> Tensor:
-    """Return the cross entropy, in nats a token, of guessing each next target token, given the source."""
+def next_target_words(
+    model: Translation, batch: PairBatch, *, label_smoothing: float = 0.0, padding: int = PAD_ID
+) -> Tensor:
+    """Return the cross entropy, in nats a token, of guessing each next target token, given the source.
+
+    Args:
+        padding: as of next_words.
+    """
     logits = model(batch.source_ids, batch.target_ids[:, :-1]).float()  # (batch, target_pos, vocab)
-    return word_loss(logits, batch.target_ids[:, 1:], label_smoothing=label_smoothing)
+    return word_loss(logits, batch.target_ids[:, 1:], label_smoothing=label_smoothing, padding=padding)
 
 
 def word_loss(logits: Tensor, words: Tensor, *, label_smoothing: float = 0.0, padding: int = PAD_ID) -> Tensor:

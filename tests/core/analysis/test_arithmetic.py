@@ -35,6 +35,7 @@ CHANGES = {
     "bent": {"pooler": "relu", "pooling": "mean"},
     "roberta": {"positions": "learned", "positions_skip_padding": True, "embedding_norm": True},
     "marian": {"sinusoidal_halves": True, "starts_with_pad": True, "output_bias": True, "scale_embeddings": True},
+    "article": {"padding_mask": "mixed_heads"},
     "unbiased": {"bias": False, "pad_id": None, "scale_scores": False, "causal": False, "positions": "alibi"},
 }
 RECURRENT = {

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from tests.helpers import nightly_but
 from transformer_core.bundle import MODELS
-from transformer_core.config import ModelConfig
+from transformer_core.config import PADDED, ModelConfig
 from transformer_core.text import MASK, PAD_ID
 from transformer_core.training.batching import in_turn
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.intake.pairs import write_pairs
 from transformer_core.training.loop import Run
+from transformer_core.training.objectives import next_target_words
 from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, NetworkSpec, Origin, RunSpec
 from transformer_core.training.tasks.make import make_task
+from transformer_core.training.tasks.sequences import PairPart
 from transformer_core.training.tasks.task import sample_size, word_measures
 
 SMALL = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32, dropout=0.0)
@@ -74,6 +76,23 @@ def test_a_step_and_the_measures_before_it_come_out_alike_on_a_device(device: to
         found.append([measured["train_loss"], measured["held_out_loss"], step.loss, step.gradient_norm])
     assert run.device.type == device.type
     assert found[1] == pytest.approx(found[0], rel=1e-4)
+
+
+def test_pairs_are_padded_with_what_their_model_takes_for_padding() -> None:
+    task = make_task(spec_of("pairs"), None)
+    config = dataclasses.replace(task.config, pad_is_read=True)
+    assert config.padding == PADDED
+    model, reads_pads = fresh_model(task), MODELS[task.kind](config).eval()
+    reads_pads.load_state_dict(model.state_dict())
+    pairs = [("The dog sleeps.", "a"), ("A dog", "The dog sleeps in a house.")]
+    batch, other = (
+        PairPart(pairs, task.tokenizer, torch.device("cpu"), padding=padding).batch([0, 1])
+        for padding in (PAD_ID, PADDED)
+    )
+    assert (other.source_ids == PADDED).any()
+    assert (other.target_ids == PADDED).any()
+    loss = next_target_words(model, batch)
+    assert next_target_words(reads_pads, other, padding=PADDED).item() == pytest.approx(loss.item(), rel=1e-5)
 
 
 @pytest.mark.parametrize("source", SOURCES)

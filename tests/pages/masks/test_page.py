@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from pages.masks.batch import CHARACTERS
 from pages.ui.asking import Answer, ask
 from pages.ui.boxes import covered
 from pages.ui.language import words
@@ -143,6 +144,8 @@ def test_a_batch_is_shown_with_its_padding_and_polarity_is_measured(language: st
     app.text_area(key="masks_lines@masks").set_value("one line").run()
     said = words(language)["masks.lines_needed"].format(fewest=2, most=6, count=1)
     assert said in told(app)
+    app.text_area(key="masks_lines@masks").set_value(f"{'a' * (CHARACTERS + 1)}\nb").run()
+    assert words(language)["masks.line_too_long"].format(line=0, most=CHARACTERS) in told(app)
     assert app.get("bidi_component")
     app.text_area(key="masks_lines@masks").set_value("a\nb\nc\nd\ne\nf\n").run()
     app.selectbox(key="masks_source@masks").set_value("5").run()

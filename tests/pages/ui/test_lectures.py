@@ -93,6 +93,7 @@ def test_what_is_written_is_read_again() -> None:
         ("screen: attention", "attention", "its first line must be screen: and a value"),
         ("\nTwo sentences.", "open: Heads!\nTwo sentences.", "open has 'Heads!', must be names of figures"),
         ("_part=heads", "_part=hats", "screen has attention_part='hats', must be one of heads, arcs"),
+        ("attention?attention_part=heads", "why?why=hats", "screen has why='hats', must be one of "),
         ("model=sentiment", "model=nobody", "screen has model='nobody', and there is no such model"),
         ("layer=0", "layer=one", "screen has layer='one', must be a whole number"),
         ("Two sentences. And one.\n", "", "it has no words"),

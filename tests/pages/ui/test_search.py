@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from streamlit.util import calc_hash
 
 from pages.ui.language import LANGUAGES, words
 from pages.ui.navigation import ICONS
@@ -65,3 +66,15 @@ def test_what_was_found_opens_its_page_and_part(language: str) -> None:
     app.run()
     app.text_input(key="search_query").set_value("zebra").run()
     assert words(language)["search.nothing"].format(query="zebra") in told(app)
+
+
+def test_a_part_that_was_found_gives_way_to_the_one_that_is_chosen_next() -> None:
+    app = first_screen("tokens", lang="en")
+    app.session_state["search_open"] = True
+    app.run()
+    app.text_input(key="search_query").set_value("masking recipe").run()
+    app.button(key="found_0").click().run()
+    assert app.query_params["bert_part"] == "recipe"
+    app._page_hash = calc_hash("bert")  # the test's browser would ask for the page before again
+    app.button_group(key="bert_part@bert.1").set_value("segments").run()
+    assert app.query_params["bert_part"] == "segments"

@@ -3,7 +3,6 @@
 Vaswani et al. 2017, section 3.2; additive scores: Bahdanau et al. 2015, appendix A.1.2.
 """
 
-import math
 from collections.abc import Mapping
 
 import torch
@@ -14,6 +13,7 @@ from transformer_core.analysis.arithmetic.computation import Computation, Sum, a
 from transformer_core.analysis.arithmetic.embeddings import same
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.layers.attention import MultiHeadAttention
+from transformer_core.layers.masks import HIDDEN
 
 
 def _projected(run: Pass, scope: str, role: str) -> Computation:
@@ -108,13 +108,14 @@ def scores(run: Pass, scope: str) -> Computation:
 
 
 def masked_scores(run: Pass, scope: str) -> Computation:
-    """The scores where a query may attend, minus infinity elsewhere."""
+    """The scores where a query may attend; elsewhere minus infinity, or -1e20, beside which a score vanishes."""
     source = f"{scope}.scores"
-    allowed = run.may_attend(scope)
+    allowed, score = run.may_attend(scope)
     allowed = torch.tensor(True) if allowed is None else allowed
+    shown = r"-\infty" if score == HIDDEN else r"-10^{20}"
 
     def hidden(x: Tensor, allowed: Tensor) -> Tensor:
-        return torch.where(allowed, x, -math.inf)
+        return torch.where(allowed, x, torch.tensor(score).double())  # as float32 has it
 
     return Computation(
         r"S_{<i>,<j>}\quad(M_{<i>,<j>}=1)",
@@ -123,7 +124,7 @@ def masked_scores(run: Pass, scope: str) -> Computation:
         {"x": run[source], "allowed": allowed},
         sources={"S": source},
         where=allowed,
-        otherwise=(r"-\infty\quad(M_{<i>,<j>}=0)", r"-\infty"),
+        otherwise=(rf"{shown}\quad(M_{{<i>,<j>}}=0)", shown),
     )
 
 

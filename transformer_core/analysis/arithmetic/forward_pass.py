@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.kept_passes import kept_pass
+from transformer_core.layers.masks import HIDDEN, encoder_mask
 from transformer_core.models import Gpt, Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.probe import Edit, capture
@@ -92,8 +93,10 @@ class Pass:
         """Return the name of a sublayer's input: the stream, normalised first where the config says so."""
         return f"{scope}.norm.normalized" if self.config.norm_order == "pre" else self.before(scope)
 
-    def may_attend(self, scope: str) -> Tensor | None:
-        """Return which query may attend to which key: padding is hidden, and in a decoder later positions.
+    def may_attend(self, scope: str) -> tuple[Tensor | None, float]:
+        """Return which query may attend to which key, and the score of what it may not.
+
+        Padding is hidden, in an encoder as its config has it, and in a decoder later positions.
 
         Shapes:
             returns: broadcastable to (batch, head, query_pos, key_pos); None where nothing is hidden
@@ -101,11 +104,13 @@ class Pass:
         stack = scope.partition(".")[0]
         cross = scope.endswith(("cross_attention", "alignment"))
         ids = self.ids["encoder" if cross else stack]
+        if stack == "encoder" and not cross:
+            return encoder_mask(ids, self.config)
         allowed = (ids != self.config.padding)[:, None, None, :]
         if stack == "decoder" and not cross and self.config.causal:
             place = torch.arange(ids.shape[1], device=ids.device)
             allowed = allowed & (place[:, None] >= place)
-        return None if bool(allowed.all()) else allowed
+        return (None if bool(allowed.all()) else allowed), HIDDEN
 
 
 def pass_through(

@@ -24,8 +24,16 @@ Pairs = Sequence[tuple[str, str]]
 class PairPart:
     """Pairs of one part, train or held out, as ids; with `most`, at most so many of each text."""
 
-    def __init__(self, pairs: Pairs, tokenizer: Tokenizer, device: torch.device, most: int | None = None) -> None:
-        self._device = device
+    def __init__(
+        self,
+        pairs: Pairs,
+        tokenizer: Tokenizer,
+        device: torch.device,
+        most: int | None = None,
+        *,
+        padding: int = PAD_ID,
+    ) -> None:
+        self._device, self._padding = device, padding
         sources, targets = zip(*pairs, strict=True)
         self._sources = [encoding.ids for encoding in tokenizer.encode_batch(sources, max_len=most)]
         self._targets = [encoding.ids for encoding in tokenizer.encode_batch(targets, max_len=most)]
@@ -34,7 +42,7 @@ class PairPart:
     def batch(self, places: Sequence[int]) -> PairBatch:
         """Return the pairs at these places as a batch on the device."""
         sources, targets = ([rows[place] for place in places] for rows in (self._sources, self._targets))
-        return PairBatch(padded(sources, PAD_ID), padded(targets, PAD_ID)).to(self._device)
+        return PairBatch(padded(sources, self._padding), padded(targets, self._padding)).to(self._device)
 
     def scored(self, model: nn.Module, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and target words of the first `count` pairs."""
@@ -93,13 +101,14 @@ def pair_task(spec: RunSpec, train: Pairs, held_out: Pairs, device: torch.device
         tokenizer = Tokenizer.train(data.tokenizer, texts, vocab_size=data.vocab_size, template="bos_eos")
     config = config_of(spec, tokenizer, begun)
     parts = {
-        name: PairPart(pairs, tokenizer, device, spec.model.max_len)
+        name: PairPart(pairs, tokenizer, device, spec.model.max_len, padding=config.padding)
         for name, pairs in (("train", train), ("held_out", held_out))
     }
 
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
         lengths = parts[name].lengths
-        loss, words, rows = word_measures(parts[name].scored(model, len(lengths) if thorough else sample_size(lengths)))
+        count = len(lengths) if thorough else sample_size(lengths)
+        loss, words, rows = word_measures(parts[name].scored(model, count), padding=config.padding)
         return loss, rows if letters else words
 
     part = parts["train"]
@@ -108,7 +117,9 @@ def pair_task(spec: RunSpec, train: Pairs, held_out: Pairs, device: torch.device
         kind=spec.kind,
         config=config,
         tokenizer=tokenizer,
-        objective=functools.partial(next_target_words, label_smoothing=training.label_smoothing),
+        objective=functools.partial(
+            next_target_words, label_smoothing=training.label_smoothing, padding=config.padding
+        ),
         batches=batches,
         steps_per_epoch=steps_per_epoch,
         measure=both_parts(measure),
