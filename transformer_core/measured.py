@@ -28,6 +28,14 @@ COUNTS = "learned"
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 
 
+def interval(share: float, count: int) -> tuple[float, float]:
+    """Return the bounds of a share of so many with 95 % confidence (Wilson 1927)."""
+    spread = SIDE * SIDE / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 @dataclass(frozen=True)
 class Slice:
     """A classifier's accuracy on the texts with certain features.
@@ -51,11 +59,8 @@ class Slice:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The bounds of the accuracy with 95 % confidence (Wilson 1927)."""
-        share, spread = self.accuracy, SIDE * SIDE / self.texts
-        middle = (share + spread / 2) / (1 + spread)
-        half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
-        return max(0.0, middle - half), min(1.0, middle + half)
+        """The bounds of the accuracy with 95 % confidence."""
+        return interval(self.accuracy, self.texts)
 
 
 @dataclass(frozen=True)

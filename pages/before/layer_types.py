@@ -68,6 +68,16 @@ def _curve(
     show_chart(chart, answer, key=f"before_layers_{what}", stem=f"before_layers_{what}", label=title)
 
 
+def say_timed(measured: float, spread: float) -> None:
+    """Say when times were measured, and that the machine was busy where they differ much.
+
+    Args:
+        measured: in seconds since 1970; spread: as of say_when_busy.
+    """
+    st.caption(t("before.timed", when=f"{datetime.fromtimestamp(measured, UTC):%Y-%m-%d %H:%M:%S}"))
+    say_when_busy(spread)
+
+
 def _fastest(answer: Answer[LayerTypes], length: int, d_model: int, kernel: int) -> None:
     """Ask whose layer is fastest at this length, then show all times and the table."""
     found = answer.value
@@ -83,8 +93,7 @@ def _fastest(answer: Answer[LayerTypes], length: int, d_model: int, kernel: int)
         said = {"projections": f"{found.projections[column]:,}", "dilated": f"{found.paths[-1, column]:,}"}
         say(t("before.layers_measured", length=f"{length:,}", **said))
         say(t("before.layers_overtaken", width=d_model, first=f"{found.overtaken():,}"))
-        st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
-        say_when_busy(found.spread)
+        say_timed(found.measured, found.spread)
         say(section("before", "layers_after"), small=True)
 
 

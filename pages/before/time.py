@@ -1,16 +1,15 @@
 """Times by length: one more word, and a whole sequence at once; measured once, and again on request."""
 
 import time
-from datetime import UTC, datetime
 
 import numpy as np
 import streamlit as st
 
-from pages.before.layer_types import try_layer_types
+from pages.before.layer_types import say_timed, try_layer_types
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say, say_when_busy
+from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
 from pages.ui.header import View
 from pages.ui.language import section, t
@@ -98,7 +97,6 @@ def time_part(view: View) -> None:
             slope=f"{slope:.2f}",
         )
         st.markdown(f"- {sentence}")
-    st.caption(t("before.timed", when=f"{datetime.fromtimestamp(found.measured, UTC):%Y-%m-%d %H:%M:%S}"))
-    say_when_busy(found.spread)
+    say_timed(found.measured, found.spread)
     _reading_experiment(answer, width)
     try_layer_types(width, asked["measurement"])

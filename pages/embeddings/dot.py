@@ -32,12 +32,11 @@ def try_dot(view: View) -> None:
         if len(view.encoding) < 2:
             st.info(t("embeddings.dot_one"), icon=":material/info:")
             return
-        stages = (BEFORE, AFTER) if view.bundle.config.norm_order == "pre" else (AFTER,)
-        names = {stage: t(f"embeddings.dot_{stage}" if len(stages) > 1 else "embeddings.dot_last") for stage in stages}
-        stage = stages[0]
-        if len(stages) > 1:
+        stage, names = AFTER, {AFTER: t("embeddings.dot_last")}
+        if view.bundle.config.norm_order == "pre":
+            names = {each: t(f"embeddings.dot_{each}") for each in (BEFORE, AFTER)}
             stage = choose(t("embeddings.dot_vectors"), names, name="embeddings_dot_vectors", default=BEFORE)
-        answers = {each: ask_once(dot_and_cosine, **view.asked, stage=each) for each in stages}
+        answers = {each: ask_once(dot_and_cosine, **view.asked, stage=each) for each in names}
         answer = answers[stage]
         found = answer.value
         options = {name: t(f"embeddings.dot_{name}") for name in ("few", "some", "many")}

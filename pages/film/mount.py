@@ -23,9 +23,8 @@ from pages.ui.component import registered
 from pages.ui.language import LANGUAGES, language, strings, words
 from pages.ui.runs import find_run
 from pages.ui.server import before_stopping
-from pages.ui.turns import Lane, NoMoreTurnsError
+from pages.ui.turns import Lane, in_turn
 from pages.ui.url import below_base, whole_number
-from pages.ui.who import person_of
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 
@@ -115,13 +114,8 @@ def film_routes() -> list[Route]:
 
     async def followed_text(request: Request) -> Response:
         text, after = request.query_params.get("text", "")[:LONGEST_FOLLOWED_TEXT], _number(request, "after", -1)
-        try:
-            async with lane.turn(person_of(request)):
-                if not await request.is_disconnected():  # else the text has changed while this one waited
-                    return await _answer(request, lambda run: listening(run, text).answer(after))
-        except NoMoreTurnsError:
-            pass
-        return Response(status_code=204, headers=FRESH)
+        answer = await in_turn(lane, request, lambda: _answer(request, lambda run: listening(run, text).answer(after)))
+        return answer or Response(status_code=204, headers=FRESH)  # the text has changed while this one waited
 
     return [
         Route(below_base("film/{run}"), film),

@@ -6,10 +6,9 @@ from pages.my_model.about import show_card, show_identity, show_pages, show_part
 from pages.my_model.open import show_opening
 from pages.my_model.trust import show_trust
 from pages.ui.glossary import tell
-from pages.ui.language import plain, section, t
-from pages.ui.models import choose_model, open_bundle
+from pages.ui.language import section, t
+from pages.ui.models import broken, choose_model, open_bundle
 from pages.ui.page_layout import heading
-from pages.ui.refusals import in_own_words
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.bundle_files import BundleError
 
@@ -39,9 +38,7 @@ with shown:
         try:
             bundle = open_bundle(name)
         except BundleError as error:
-            st.error(
-                t("model.broken", name=plain(name), error=plain(in_own_words(str(error)))), icon=":material/error:"
-            )
+            st.error(broken(name, error), icon=":material/error:")
     if bundle is not None:
         show_model(bundle)
     if name is not None:

@@ -60,6 +60,22 @@ def covered() -> bool:
     return _covered.get()
 
 
+@contextmanager
+def _under(under: bool, asked: "Asked | None") -> Iterator[None]:
+    """Cover what is shown inside, or not, and let a question about the whole part be asked of it."""
+    tokens = _covered.set(under), _asked.set(asked)
+    try:
+        yield
+    finally:
+        _covered.reset(tokens[0])
+        _asked.reset(tokens[1])
+
+
+def _mark(is_open: bool) -> None:
+    """Tell the entry script's style whether a container is covered."""
+    st.html(f'<i class="{"open" if is_open else "covered"}"></i>')
+
+
 def hidden(text: str) -> str:
     """Return a text as it is; under a cover, letters of no meaning in the place of its own."""
     if not covered():
@@ -274,14 +290,9 @@ class Cover:
         Args:
             part: tells the covers of one question apart where it has several.
         """
-        key = f"cover_{self.name}{part}"
-        with st.container(key=key):
-            st.html(f'<i class="{"open" if self.open else "covered"}"></i>')  # the entry script's style knows it
-            token = _covered.set(covered() or not self.open)
-            try:
-                yield
-            finally:
-                _covered.reset(token)
+        with st.container(key=f"cover_{self.name}{part}"), _under(covered() or not self.open, _asked.get()):
+            _mark(self.open)
+            yield
 
     def judge(self, outcome: str, sentence: str = "") -> None:
         """Compare the answer with what was measured, in a line of its own, and say what that was.
@@ -327,14 +338,9 @@ class Asked:
         Args:
             place: unique on the page.
         """
-        with st.container(key=f"asked_{place}"):
-            st.html(f'<i class="{"open" if self.open else "covered"}"></i>')
-            tokens = _covered.set(not self.open), _asked.set(self)
-            try:
-                yield
-            finally:
-                _covered.reset(tokens[0])
-                _asked.reset(tokens[1])
+        with st.container(key=f"asked_{place}"), _under(not self.open, self):
+            _mark(self.open)
+            yield
 
 
 def fragment(function: Callable[P, T]) -> Callable[P, T]:
@@ -351,12 +357,8 @@ def fragment(function: Callable[P, T]) -> Callable[P, T]:
         @st.fragment
         @wraps(function)
         def again() -> T:
-            tokens = _covered.set(under), _asked.set(asked)
-            try:
+            with _under(under, asked):
                 return function(*args, **named)
-            finally:
-                _covered.reset(tokens[0])
-                _asked.reset(tokens[1])
 
         return again()
 
@@ -374,12 +376,8 @@ def figure(name: str, key: str) -> Iterator[None]:
     if asked is None or name not in asked.left_open:
         yield
         return
-    with st.container(key=f"leftopen_{key}"):
-        token = _covered.set(False)
-        try:
-            yield
-        finally:
-            _covered.reset(token)
+    with st.container(key=f"leftopen_{key}"), _under(False, asked):
+        yield
 
 
 def ask_first(question: str, options: Mapping[str, str], *, name: str, about: str = "") -> Cover:

@@ -18,7 +18,7 @@ def device_words(device: str, name: str, threads: int, precision: str) -> str:
         precision: of the numbers, such as "float32".
     """
     if device == "cpu":
-        return t("device.thread" if threads == 1 else "device.threads", count=threads, precision=precision)
+        return t("device.threads", count=threads, precision=precision)
     return t("device.card", device=device, name=name, precision=precision)
 
 

@@ -15,9 +15,8 @@ from pages.ui.examples import happens_in
 from pages.ui.language import LANGUAGES, is_foreign, language, language_of, plain, strings, t
 from pages.ui.last_text import in_words, read_or_last, require_length, show_line
 from pages.ui.link import LIVE
-from pages.ui.models import choose_model, first_model, is_there, open_bundle, other_kind, take_model
+from pages.ui.models import broken, choose_model, first_model, is_there, open_bundle, other_kind, take_model
 from pages.ui.outside import outside_note, show_sentences
-from pages.ui.refusals import in_own_words
 from pages.ui.scene import question_open
 from pages.ui.url import choose, chosen, current, set_choice, slide, suggested_text_input, whole_number, written
 from transformer_core.bundle import Bundle
@@ -87,7 +86,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
     try:
         bundle = open_bundle(model)
     except BundleError as error:
-        _end(t("model.broken", name=plain(model), error=plain(in_own_words(str(error)))))
+        _end(broken(model, error))
     try:
         encoding, instead = read_or_last("text", text, example, lambda text: encoded(bundle, text))
     except ValueError as error:

@@ -371,15 +371,19 @@ def own_folder() -> Path:
     return Path(root) / (visitor() or "home")
 
 
+def _own_paths() -> dict[str, Path]:
+    return {f"{OWN}{path.stem}": path for path in sorted(own_folder().glob("*.md")) if NAME.fullmatch(path.stem)}
+
+
 def own_lectures() -> dict[str, Lecture | str]:
     """Return this visitor's own lectures, by name; of one that cannot be read, what is wrong with it."""
-    paths = {f"{OWN}{path.stem}": path for path in sorted(own_folder().glob("*.md")) if NAME.fullmatch(path.stem)}
-    return {name: _read_or_say(name, path) for name, path in paths.items()}
+    return {name: _read_or_say(name, path) for name, path in _own_paths().items()}
 
 
 def find_lecture(name: str, language: str) -> Lecture | None:
     """Return a lecture, None where there is none that can be read."""
-    found = (own_lectures() if name.startswith(OWN) else lectures(language)).get(name)
+    path = (_own_paths() if name.startswith(OWN) else _paths(language)).get(name)
+    found = None if path is None else _read_or_say(name, path)
     return found if isinstance(found, Lecture) else None
 
 

@@ -39,10 +39,10 @@ from pages.ui.last_text import last_read
 from pages.ui.link import LIVE, Link, reading
 from pages.ui.server import before_stopping
 from pages.ui.traffic import run_in
-from pages.ui.turns import Lane, NoMoreTurnsError
+from pages.ui.turns import Lane, in_turn
 from pages.ui.url import below_base, current, whole_number
 from pages.ui.verdict import Number, Verdict
-from pages.ui.who import is_home, owner_in, person_of
+from pages.ui.who import is_home, owner_in
 from transformer_core.bundle_files import BundleError
 
 LONG_TEXT = 400  # characters
@@ -237,13 +237,9 @@ def live_routes(parts: Mapping[tuple[str, str], Build]) -> list[Route]:
         if build is None:
             return Response(status_code=404, headers=HEADERS)
         link = Link(dict(request.query_params), owner_in(request.headers.get("cookie", "")))
-        try:
-            async with lanes[len(link.said.get("text", "")) > LONG_TEXT].turn(person_of(request)):
-                if not await request.is_disconnected():
-                    return await run_in_threadpool(_answer, build, link)
-        except NoMoreTurnsError:
-            pass
-        return Response(status_code=204, headers=HEADERS)
+        lane = lanes[len(link.said.get("text", "")) > LONG_TEXT]
+        answer = await in_turn(lane, request, lambda: run_in_threadpool(_answer, build, link))
+        return answer or Response(status_code=204, headers=HEADERS)
 
     return [Route(below_base("live/{page}/{part}"), live)]
 

@@ -210,12 +210,17 @@ def _open(name: str) -> Bundle:
     return bundle
 
 
+def broken(name: str, error: BundleError) -> str:
+    """Say why a model cannot be opened."""
+    return t("model.broken", name=plain(name), error=plain(in_own_words(str(error))))
+
+
 def open_or_say(name: str) -> Bundle | None:
     """Load a model as open_bundle does; where it cannot be, say why on the page and return None."""
     try:
         return open_bundle(name)
     except BundleError as error:
-        st.info(t("model.broken", name=plain(name), error=plain(in_own_words(str(error)))), icon=":material/info:")
+        st.info(broken(name, error), icon=":material/info:")
         return None
 
 

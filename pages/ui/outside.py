@@ -8,7 +8,7 @@ from pages.ui.asking import ask_once
 from pages.ui.examples import readable, show_examples
 from pages.ui.language import joined, language_of, t, words
 from pages.ui.url import set_choice
-from transformer_core.analysis.strangeness import Strangeness, strangeness
+from transformer_core.analysis.strangeness import Strangeness, strangeness, unusual
 from transformer_core.bundle import Bundle
 from transformer_core.measured import Usual
 from transformer_core.text import Encoding
@@ -27,8 +27,8 @@ def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | N
     if not bundle.measured.usual or all(encoding.special):
         return None
     found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
-    usual = bundle.measured.usual_at(found.measure, found.tokens)
-    return None if found.value is None or usual is None or found.value <= usual.high else (found, usual)
+    usual = unusual(bundle, found)
+    return None if usual is None else (found, usual)
 
 
 def learned_by(bundle: Bundle) -> str | None:

@@ -2,8 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pages.ui.who import person_of
 
 
 class Turns:
@@ -90,3 +95,12 @@ class Lane:
             self._turns.serve(who)
             self._served.append(who)
             turn.set_result(None)
+
+
+async def in_turn(lane: Lane, request: Request, answer: Callable[[], Awaitable[Response]]) -> Response | None:
+    """Answer a request once it has a turn; None where nobody waits for it any more, or the server stops."""
+    with suppress(NoMoreTurnsError):
+        async with lane.turn(person_of(request)):
+            if not await request.is_disconnected():
+                return await answer()
+    return None

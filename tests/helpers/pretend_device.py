@@ -140,7 +140,6 @@ def computing_on(name: str, patch: pytest.MonkeyPatch) -> torch.device:
     """Let models compute on one of DEVICES, as VITRINE_DEVICE names it, and return it."""
     patch.setenv("VITRINE_DEVICE", name)
     if name == NAME:
-        register()
         here = devices.devices_here()
         patch.setattr(devices, "devices_here", lambda: here | {NAME: 1})
         patch.setattr(torch, "Generator", _Generator)

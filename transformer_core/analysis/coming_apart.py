@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_core.analysis.encoder.calibration import wilson
+from transformer_core.measured import interval
 
 
 def border_of(labels: np.ndarray) -> float:
@@ -21,12 +21,6 @@ def border_of(labels: np.ndarray) -> float:
         labels: (point,), class numbers from 0
     """
     return (float(np.bincount(labels).max()) / len(labels) + 1) / 2
-
-
-def interval(share: float, count: int) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of a share of so many points."""
-    low, high = wilson(np.array([share * count]), np.array([count]))
-    return float(low[0]), float(high[0])
 
 
 def are_apart(share: float, labels: np.ndarray) -> bool:

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
+from transformer_core.measured import Usual
 from transformer_core.probe import capture
 from transformer_core.text import Encoding
 
@@ -55,6 +56,15 @@ def strangeness(*, bundle: Bundle, text: str, n_tokens: int) -> Strangeness:
         return Strangeness(measure, None, len(own))
     value = _of_next(bundle, encoding) if measure == "nats_a_token" else _rarity(bundle.measured.learned, own)
     return Strangeness(measure, value, len(own))
+
+
+def unusual(bundle: Bundle, found: Strangeness) -> Usual | None:
+    """Return what is usual where a text is stranger than 95 of 100 that were set aside; None where it is not.
+
+    None, too, where it is too short to be measured, or nothing was measured of this model.
+    """
+    usual = bundle.measured.usual_at(found.measure, found.tokens)
+    return usual if found.value is not None and usual is not None and found.value > usual.high else None
 
 
 def own_tokens(encoding: Encoding) -> list[int]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import torch
 
-from transformer_core.analysis.strangeness import counted, measure_of, strangeness
+from transformer_core.analysis.strangeness import counted, measure_of, own_tokens, strangeness
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.classifier import class_logits
@@ -67,7 +67,7 @@ def features_of(encoding: Encoding) -> tuple[str, ...]:
     Args:
         encoding: of the text, cut where the model reads no further.
     """
-    own = sum(not special or unknown for special, unknown in zip(encoding.special, encoding.unknown, strict=True))
+    own = len(own_tokens(encoding))
     there = {name for name, sign in SIGNS.items() if sign.search(encoding.text)}
     there |= {"cut"} if encoding.truncated else {"short"} if word_count(encoding) <= SHORT else set()
     there |= {"unknown"} if own and sum(encoding.unknown) >= UNKNOWN * own else set()

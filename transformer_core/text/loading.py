@@ -97,7 +97,7 @@ def parse(text: str) -> tuple[tokenizers.Tokenizer, dict[str, str]]:
     check_components(data)
     named = _named(data)
     with failing_clearly("text is JSON but no tokenizer that can be loaded"):
-        pipeline = tokenizers.Tokenizer.from_str(json.dumps(data) if named else text)
+        pipeline = tokenizers.Tokenizer.from_str(text)  # which passes over roles
         pipeline.no_truncation()
         pipeline.no_padding()
         if isinstance(pipeline.model, tokenizers.models.BPE):
@@ -107,10 +107,10 @@ def parse(text: str) -> tuple[tokenizers.Tokenizer, dict[str, str]]:
 
 
 def _named(data: dict[str, Any]) -> dict[str, str]:
-    """Take out what added tokens say of their roles, and return the token of each role."""
+    """Return the token of each role that added tokens say they have."""
     found: dict[str, str] = {}
     for token in data.get("added_tokens") or []:
-        roles = token.pop(ROLES, [])
+        roles = token.get(ROLES, [])
         if not isinstance(roles, list) or not all(role in SPECIAL_TOKENS for role in roles):
             raise TokenizerError(f"{ROLES}={roles!r:.60} must list some of {', '.join(SPECIAL_TOKENS)}")
         found |= dict.fromkeys(roles, token["content"])

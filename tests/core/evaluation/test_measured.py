@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from tests.helpers.bundles import refused
 from tests.helpers.engine import shipped, small_bundle
-from transformer_core.analysis.strangeness import counted, strangeness
+from transformer_core.analysis.strangeness import counted, strangeness, unusual
 from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
@@ -200,8 +200,7 @@ def test_texts_like_those_learned_are_seldom_outside_and_others_are(name: str) -
 
     def is_outside(text: str) -> bool:
         found = strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len)
-        usual = bundle.measured.usual_at(found.measure, found.tokens)
-        return found.value is not None and usual is not None and found.value > usual.high
+        return unusual(bundle, found) is not None
 
     assert sum(map(is_outside, inside)) <= 1
     assert not [text for text in others if not is_outside(text)]

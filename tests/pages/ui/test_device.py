@@ -20,7 +20,7 @@ def test_a_page_its_glass_a_run_and_the_servers_page_say_what_computes(
     tongue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    on_one = said_of(tongue, "thread", count=1)
+    on_one = said_of(tongue, "threads", count=1)
     app = run("masks", lang=tongue, masks_part="paint", glass_open="true")
     assert note(app).endswith(on_one)
     assert [on_one in caption.value for caption in app.caption].count(True) == 1

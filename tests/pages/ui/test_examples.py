@@ -9,7 +9,7 @@ from pages.ui.models import shipped_names
 from tests.helpers.engine import shipped
 from tests.helpers.pages import first_screen, note
 from transformer_core.analysis.outcome import outcome_label, outcome_of, read
-from transformer_core.analysis.strangeness import strangeness
+from transformer_core.analysis.strangeness import strangeness, unusual
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.recipes.translation import translate
@@ -48,8 +48,7 @@ def test_what_is_said_of_a_sentence_happens_and_the_model_can_read_it(name: str)
     assert [example for example in examples if not happens(bundle, example)] == []
     for example in examples:
         found = strangeness(bundle=bundle, text=example.text, n_tokens=bundle.config.max_len)
-        usual = bundle.measured.usual_at(found.measure, found.tokens)
-        assert found.value is None or usual is None or found.value <= usual.high, example.text
+        assert unusual(bundle, found) is None, example.text
 
 
 def test_every_shipped_model_has_sentences_and_says_what_it_learned() -> None:

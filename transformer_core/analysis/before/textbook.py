@@ -1,6 +1,7 @@
 """The recurrent language model that textbooks write out, one-hot vectors in, beside the same with an embedding."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 
@@ -22,6 +23,7 @@ class Textbook:
     embedded: int
 
 
+@lru_cache(maxsize=8)
 def textbook(*, vocab_size: int) -> Textbook:
     """Count the parameters of both networks.
 

@@ -55,7 +55,7 @@ def _relative(one: Tensor, other: Tensor) -> np.ndarray:
     """Return the length of the difference over that of the first: (sentence,)."""
     one, other = one.cpu().double(), other.cpu().double()
     apart = (one - other).norm(dim=-1) / one.norm(dim=-1).clamp(min=1e-12)
-    return apart.cpu().numpy()
+    return apart.numpy()
 
 
 @torch.inference_mode()

@@ -35,7 +35,7 @@ ITEMS: dict[str, type | tuple[type, ...]] = {
     "baselines": (int, float),
     "counts": int,
 }
-LATER = {"counts"}  # runs of earlier versions have none
+LATER: dict[str, Any] = {"counts": {}}  # what stands for them in runs of earlier versions, which have none
 PATTERNS = {"device": r"cpu|cuda|mps", "tokenizer_sha256": r"[0-9a-f]{64}"}
 LONGEST_TEXT = 2_000
 MOST_ITEMS = 100
@@ -43,9 +43,9 @@ MOST_ITEMS = 100
 
 def check_facts(facts: dict[str, Any], spec: RunSpec) -> None:
     """Raise RunError unless the facts are those of a run of this spec, complete and of the right form."""
-    if odd := sorted(map(str, (facts.keys() | LATER) ^ FORMS.keys())):
+    if odd := sorted(map(str, (LATER | facts).keys() ^ FORMS.keys())):
         raise RunError(f"the run's facts must be {', '.join(FORMS)}; too much or missing: {', '.join(odd)[:200]}")
-    facts = {"counts": {}} | facts
+    facts = LATER | facts
     for name, form in FORMS.items():
         value = facts[name]
         if not isinstance(value, form) or isinstance(value, bool) or len(str(value)) > MOST_ITEMS * LONGEST_TEXT:
