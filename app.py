@@ -33,13 +33,13 @@ from pages.hall.room_routes import room_routes
 from pages.home.verdict import live_verdict
 from pages.lab.heads import live_board
 from pages.lab.steer import live_steer
-from pages.masks.batch import live_batch
-from pages.masks.paint import live_paint
+from pages.masks.page import MASKS
 from pages.norm.vector import live_vector
 from pages.positions.exponent import live_exponent
 from pages.positions.matrix import live_matrix
 from pages.positions.schemes import live_schemes
 from pages.positions.sum import live_sum
+from pages.room import live_parts
 from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
@@ -60,8 +60,6 @@ LIVE = {
     ("attention", "flow"): live_flow,
     ("attention", "tendencies"): live_tendencies,
     ("attention", "effect"): live_effect,
-    ("masks", "paint"): live_paint,
-    ("masks", "batch"): live_batch,
     ("embeddings", "sentence"): live_sentence,
     ("positions", "matrix"): live_matrix,
     ("norm", "vector"): live_vector,
@@ -91,6 +89,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
+    **live_parts((MASKS,)),
 }
 app = st.App(
     ENTRY,

@@ -32,6 +32,7 @@ ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the ki
     ("masks", "glass"),
     ("norm", "glass"),
     ("lectures", "hall"),
+    ("room.py", "glass"),
     ("server", "hall"),
     ("train", "film"),
     ("translation", "attention"),

@@ -13,7 +13,8 @@ from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.url import chosen_seed, next_seed, slide, step_through
+from pages.ui.pickers import chosen_seed, next_seed
+from pages.ui.url import slide, step_through
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.attention.dropped import DRAWS, DroppedWeights, dropped_weights
 from transformer_core.layers.dropout import LEVELS

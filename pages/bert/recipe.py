@@ -13,7 +13,8 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import show_lines
-from pages.ui.url import chosen_seed, next_seed, slide
+from pages.ui.pickers import chosen_seed, next_seed
+from pages.ui.url import slide
 from transformer_core.analysis.bert.masked_words import encode_masks
 from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
 from transformer_core.training.objectives import MASKED, RANDOM

@@ -13,7 +13,8 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger
-from pages.ui.url import chosen_seed, next_seed, slid, slide
+from pages.ui.pickers import chosen_seed, next_seed
+from pages.ui.url import slid, slide
 from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
 
 SEED = "feed_forward_seed"

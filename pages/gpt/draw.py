@@ -15,7 +15,8 @@ from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.live import Live, follow_finger
-from pages.ui.url import chosen_seed, next_seed, slid, slide
+from pages.ui.pickers import chosen_seed, next_seed
+from pages.ui.url import slid, slide
 from transformer_core.analysis.gpt.next_token import Draws, Redrawn, drawn, redrawn
 
 DRAWS = 1_000

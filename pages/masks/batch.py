@@ -7,15 +7,15 @@ import streamlit as st
 
 from pages.masks.figures import batch_figure
 from pages.masks.mixed import try_mixed
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.controls import Choice, Text, Values
 from pages.ui.header import View
 from pages.ui.language import language, section, strings, t
-from pages.ui.last_text import read_and_tell
-from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.live import Live, show_lines
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
-from pages.ui.url import choose_from_list, chosen_option, current, set_choice, text_area
 from transformer_core.analysis.masks.batch_masks import BatchMasks, batch_masks, mask_polarity
 
 DEFAULTS = {
@@ -37,15 +37,7 @@ STYLE = """<style>
 </style>"""
 
 
-def _text_area() -> tuple[str, str]:
-    """Show the text area and return its text and the default one of this language."""
-    name, default = "masks_lines", DEFAULTS[language()]
-    if current(name) in set(DEFAULTS.values()) - {default}:
-        set_choice(name, default)
-    return text_area(t("masks.lines"), name=name, default=default, height=110, most=MOST * CHARACTERS), default
-
-
-def _lines(text: str) -> tuple[str, ...]:
+def _lines(_: View, text: str) -> tuple[str, ...]:
     """Return the lines of a text that are not empty.
 
     Raises:
@@ -58,6 +50,30 @@ def _lines(text: str) -> tuple[str, ...]:
     if long is not None:
         raise ValueError(t("masks.line_too_long", line=long, most=CHARACTERS))
     return found
+
+
+LINES = Text(
+    "masks_lines",
+    lambda _: DEFAULTS[language()],
+    label="masks.lines",
+    parse=_lines,
+    height=110,
+    most=MOST * CHARACTERS,
+)
+
+
+def _rows(view: View) -> dict[str, str]:
+    return {str(index): f"{index} · {text[:40]}" for index, text in enumerate(LINES.read(view))}
+
+
+SOURCE = Choice("masks_source", _rows, label="masks.source", kind=int, form="list")
+TARGET = Choice(
+    "masks_target",
+    lambda view: dict(reversed(_rows(view).items())),
+    label="masks.target",
+    kind=int,
+    form="list",
+)
 
 
 def _ids_of(batch: BatchMasks) -> str:
@@ -100,26 +116,14 @@ def _try_polarity(view: View, texts: tuple[str, ...]) -> None:
         st.code("ours(x, mask=allowed)\ntorch_attention(x, x, x, attn_mask=~allowed)", language="python")
 
 
-def live_batch(view: View) -> Live:
-    """Return the batch's ids, and the masks of a chosen text.
-
-    Raises:
-        ValueError: as _lines, of a text that no page has read yet.
-    """
-    return _batch(view, _lines(str(current("masks_lines") or DEFAULTS[language()])))
-
-
-def _batch(view: View, texts: tuple[str, ...]) -> Live:
-    places = [str(index) for index in range(len(texts))]
-    source = chosen_option("masks_source", places, default=places[0])
-    target = chosen_option("masks_target", places, default=places[-1])
-    answer = ask(
-        batch_masks, bundle=view.bundle, texts=texts, source=int(source), target=int(target), n_tokens=N_TOKENS
-    )
-    targets = answer.value.labels[int(target)][: int(answer.value.real[int(target)].sum())]
+def _picture(view: View, values: Values) -> Live:
+    """Return the batch's ids, and the masks of a chosen text."""
+    texts, source, target = values[LINES], values[SOURCE], values[TARGET]
+    answer = ask(batch_masks, bundle=view.bundle, texts=texts, source=source, target=target, n_tokens=N_TOKENS)
+    targets = answer.value.labels[target][: int(answer.value.real[target].sum())]
     figure = batch_figure(
         answer.arrays,
-        answer.value.labels[int(source)],
+        answer.value.labels[source],
         targets,
         strings("axis") | strings("masks_figure"),
         strings("matrix"),
@@ -129,25 +133,27 @@ def _batch(view: View, texts: tuple[str, ...]) -> Live:
     return Live((Picture("masks_batch", figure, answer),), lines={"masks_batch_ids": _ids_of(answer.value)})
 
 
-def batch_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the batch's ids, and the masks of a chosen text as boolean and as additive ones."""
     text_place, pick_place = st.columns([2, 1], gap="medium")
     with text_place:
-        text, example = _text_area()
-    texts = read_and_tell("masks_lines", text, example, _lines)
+        LINES.show_box(view)
+    texts = LINES.tell(view)
     if texts is None:
         return
-    options = {str(index): f"{index} · {text[:40]}" for index, text in enumerate(texts)}
     with pick_place:
-        choose_from_list(t("masks.source"), options, name="masks_source")
-        choose_from_list(t("masks.target"), dict(reversed(options.items())), name="masks_target")
-    live = _batch(view, texts)
+        SOURCE.show(view)
+        TARGET.show(view)
+    live = BATCH.live(view)
     (picture,) = live.pictures
     assert isinstance(picture, Picture)
     show_lines("masks_batch_ids", live.lines["masks_batch_ids"], style=STYLE)
     _tell_padding(picture.answer.value)
     show_picture(picture)
     export_picture(picture)
-    follow_finger("masks", "batch", view, boxes=("masks_lines",))
+    BATCH.follow(view)
     _try_polarity(view, texts)
     try_mixed(view, texts, n_tokens=N_TOKENS)
+
+
+BATCH = Part("masks", "batch", _show, _picture, (LINES, SOURCE, TARGET), sites=None)

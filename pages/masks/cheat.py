@@ -5,23 +5,29 @@ import html
 import streamlit as st
 
 from pages.masks.figures import SERIES, losses
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.boxes import ask_first, awaited, say_number
 from pages.ui.charts import show_chart
+from pages.ui.controls import Choice, Kept, Slider
 from pages.ui.device import tell_of_processor
 from pages.ui.glossary import tell
+from pages.ui.header import View
 from pages.ui.language import language, plain, section, t
-from pages.ui.url import choose, current, keep, set_choice, slide
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
-STEPS = ("120", "240", "360")
-MOST_SEED = 9
+CORPUS = Choice(
+    "masks_corpus",
+    ("en", "zh"),
+    label="masks.corpus",
+    words="masks.corpus_{}",
+    default=lambda _: language(),
+    always=True,
+)
+STEPS = Choice("masks_steps", (120, 240, 360), label="masks.steps", default=240, kind=int)
+SEED = Slider("masks_seed", 0, 9, 0, label="masks.seed")
+TRAINED = Kept[str]("masks_trained")  # for which choices somebody asked
 ABOUT_EQUAL = 0.2  # nats
-
-
-def _train(asked: str) -> None:
-    set_choice("masks_trained", asked)
-    keep("masks_trained", asked, "")
 
 
 def _show_curves(answer: Answer[Cheating]) -> None:
@@ -56,28 +62,25 @@ def _outcome(found: Cheating) -> str:
     return "equal" if abs(gap) < ABOUT_EQUAL else "lower" if gap < 0 else "higher"
 
 
-def cheat_part() -> None:
+def _show(_: View) -> None:
     """Ask for a prediction, train both models on a click, and show the results."""
     tell_of_processor()
-    corpus_place, steps_place, seed_place = st.columns([1, 1.2, 1.2], gap="medium")
-    with corpus_place:
-        corpora = {name: t(f"masks.corpus_{name}") for name in ("en", "zh")}
-        corpus = choose(t("masks.corpus"), corpora, name="masks_corpus", default=language(), always=True)
-    with steps_place:
-        steps = int(choose(t("masks.steps"), {name: name for name in STEPS}, name="masks_steps", default="240"))
-    with seed_place:
-        seed = int(slide(t("masks.seed"), 0, MOST_SEED, name="masks_seed", default=0))
+    controls, places = (CORPUS, STEPS, SEED), st.columns([1, 1.2, 1.2], gap="medium")
+    for place, control in zip(places, controls, strict=True):
+        with place:
+            control.show()
+    corpus, steps, seed = CORPUS.read(), STEPS.read(), SEED.read()
     options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
     cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
     asked = f"{corpus}.{steps}.{seed}"
-    if cover.open and current("masks_trained") is None:
-        _train(asked)
-    if cover.open and current("masks_trained") != asked:
+    if cover.open and not TRAINED.read():
+        TRAINED.set(asked)
+    if cover.open and TRAINED.read() != asked:
         st.button(
             t("masks.train"),
             type="primary",
             icon=":material/play_arrow:",
-            on_click=_train,
+            on_click=TRAINED.set,
             args=(asked,),
             key="masks_train",
         )
@@ -94,3 +97,6 @@ def cheat_part() -> None:
         cover.judge(_outcome(answer.value))
     if cover.open:
         _show_written(answer.value)
+
+
+CHEAT = Part("masks", "cheat", _show, sites=None)

@@ -8,28 +8,18 @@ import streamlit as st
 
 from pages.glass.box import under_the_glass
 from pages.masks.figures import painter
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.boxes import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice, Kept, Slider, Values, head_control, layer_control
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Painted, Picture, show_picture
 from pages.ui.number_format import markdown_table
-from pages.ui.pickers import choose_head, choose_layer, chosen_number, numbers
-from pages.ui.url import (
-    choose,
-    chosen,
-    chosen_option,
-    current,
-    forget,
-    keep,
-    set_choice,
-    slid,
-    slide,
-    whole_number,
-)
+from pages.ui.url import set_choice
 from pages.ui.verdict import (
     Number,
     Verdict,
@@ -52,23 +42,44 @@ from transformer_core.analysis.outcome import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 
-PRESETS = ("everything", "causal", "padding", "window", "prefix", "painted")
-DEFAULT, CAUSAL_DEFAULT = "causal", "everything"  # the mask that the model does not have by itself
-SLIDERS = {"window": 2, "prefix": 4}  # presets with a number, and where it begins
+CAUSAL_DEFAULT = "everything"  # the mask that a causal model does not have by itself
 MOST_PADS = 12
 A_LITTLE = 1.0  # percentage points
 MOST_NAMED = 6
 
 
+def _most_pads(view: View) -> int:
+    return MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
+
+
+PRESET = Choice(
+    "masks_preset",
+    ("everything", "causal", "padding", "window", "prefix", "painted"),
+    label="masks.preset",
+    words="masks.preset_{}",
+    default=lambda view: CAUSAL_DEFAULT if is_causal(view.bundle) else "causal",
+)
+WHERE = Choice("masks_where", ("all", "one"), label="masks.where", words="masks.where_{}")
+LAYER, HEAD = layer_control("masks.layer", in_list=True), head_control("masks.head", in_list=True)
+PADS = Slider("masks_pads", 0, _most_pads, 0, label="masks.pads")
+SIZES = {  # of the presets that have a number
+    "window": Slider("masks_window", 0, MOST_PAINTED, 2, label="masks.window"),
+    "prefix": Slider("masks_prefix", 0, MOST_PAINTED, 4, label="masks.prefix"),
+}
+ROWS = Kept[str]("masks_rows")
+CONTROLS = (PRESET, WHERE, LAYER, HEAD, PADS, *SIZES.values(), ROWS)
+
+
 @dataclass(frozen=True)
-class Choices:
-    """State of the painter's controls.
+class Masked:
+    """The text with its padding, and the mask that is put on it.
 
     Args:
         view: the model, and the encoding with its padding.
         n_tokens: of the text itself, without the padding.
         pads: number of [PAD] tokens appended to it.
         mask: a code as of transformer_core.analysis.masks.codes.
+        trouble: why it is not the painted one, where that cannot be.
         layer, head: whose scores and weights are shown.
         everywhere: whether the mask holds in every layer or in this one alone.
     """
@@ -77,6 +88,7 @@ class Choices:
     n_tokens: int
     pads: int
     mask: str
+    trouble: str
     layer: int
     head: int
     everywhere: bool
@@ -94,98 +106,30 @@ class Choices:
         return f"{self.mask}|{place}|{self.pads}|{self.view.encoding.text}"
 
 
-def controls(view: View) -> Choices:
-    """Show the painter's controls and return what they chose."""
-    config = view.bundle.config
-    presets_place, where_place, layer_place, head_place, pads_place = st.columns([4.4, 2.1, 0.9, 0.9, 1.6], gap="small")
-    with presets_place:
-        presets = {name: t(f"masks.preset_{name}") for name in PRESETS}
-        preset = choose(t("masks.preset"), presets, name="masks_preset", default=_default_preset(view))
-    with where_place:
-        options = {"all": t("masks.all_layers"), "one": t("masks.one_layer")}
-        everywhere = choose(t("masks.where"), options, name="masks_where", default="all") == "all"
-    with layer_place:
-        layer = choose_layer(t("masks.layer"), view, in_list=True)
-    with head_place:
-        head = choose_head(t("masks.head"), config.n_heads, in_list=True)
-    with pads_place:
-        most = _most_pads(view)
-        pads = int(slide(t("masks.pads"), 0, most, name="masks_pads", default=0)) if most else 0
-    n_tokens = _n_tokens(view, pads)
-    with presets_place:
-        _show_slider(preset)
-        _show_trouble(preset, n_tokens + pads)
-    if n_tokens < len(view.encoding):
-        st.caption(t("masks.cut", count=len(view.encoding), most=n_tokens))
-    choices = chosen_choices(view)
-    lists = {
-        "layer": (numbers(config.n_layers), str(layer)),
-        "head": (numbers(config.n_heads), str(head)),
-        "masks_preset": (PRESETS, preset),
-        "masks_where": (tuple(options), "all" if everywhere else "one"),
-        "masks_rows": ((), str(current("masks_rows") or "")),
-    }
-    sliders = {"masks_pads": pads} | {f"masks_{name}": _slid(name) for name in SLIDERS}
-    follow_finger("masks", "paint", view, choices=lists, sliders=sliders)
-    return choices
-
-
-def chosen_choices(view: View) -> Choices:
-    """Return what the painter's controls have chosen, without them."""
-    preset = chosen_option("masks_preset", PRESETS, default=_default_preset(view))
-    pads = chosen("masks_pads", 0, lambda asked: whole_number(asked, _most_pads(view)), f"0 … {_most_pads(view)}")
-    n_tokens = _n_tokens(view, pads)
+def _masked(view: View, values: Values) -> Masked:
+    pads = values[PADS]
+    n_tokens = min(len(view.encoding), MOST_PAINTED - pads)
     encoding = padded_encoding(view.bundle, view.encoding.text, n_tokens=n_tokens, pads=pads)
-    return Choices(
+    mask, trouble = _code(values, len(encoding))
+    return Masked(
         replace(view, encoding=encoding),
         n_tokens,
         pads,
-        _code(preset, len(encoding))[0],
-        chosen_number("layer", view.bundle.config.n_layers),
-        chosen_number("head", view.bundle.config.n_heads),
-        chosen_option("masks_where", ("all", "one"), default="all") == "all",
+        mask,
+        trouble,
+        values[LAYER],
+        values[HEAD],
+        values[WHERE] == "all",
     )
 
 
-def _default_preset(view: View) -> str:
-    return CAUSAL_DEFAULT if is_causal(view.bundle) else DEFAULT
-
-
-def _most_pads(view: View) -> int:
-    return MOST_PADS if view.bundle.tokenizer.pad_id is not None else 0
-
-
-def _n_tokens(view: View, pads: int) -> int:
-    return min(len(view.encoding), MOST_PAINTED - pads)
-
-
-def _show_slider(preset: str) -> None:
-    """Show the slider of the preset, if it has one."""
-    if preset in SLIDERS:
-        slide(t(f"masks.{preset}"), 0, MOST_PAINTED, name=f"masks_{preset}", default=SLIDERS[preset])
-
-
-def _slid(preset: str) -> int:
-    """Return what the slider of a preset holds, without it."""
-    return int(slid(0, MOST_PAINTED, name=f"masks_{preset}", default=SLIDERS[preset]))
-
-
-def _show_trouble(preset: str, size: int) -> None:
-    """Say why a painted mask is not shown, or keep it in the URL."""
-    _, trouble = _code(preset, size)
-    if trouble:
-        st.info(trouble, icon=":material/info:")
-    elif preset == "painted" and current("masks_rows") and "masks_rows" not in st.query_params:
-        keep("masks_rows", str(current("masks_rows")), "")
-
-
-def _code(preset: str, size: int) -> tuple[str, str]:
+def _code(values: Values, size: int) -> tuple[str, str]:
     """Return the mask's code, and why it is not the painted one where that cannot be."""
-    if preset in SLIDERS:
-        return f"{preset}.{_slid(preset)}", ""
+    preset, rows = values[PRESET], values[ROWS]
+    if preset in SIZES:
+        return f"{preset}.{values[SIZES[preset]]}", ""
     if preset != "painted":
         return preset, ""
-    rows = str(current("masks_rows") or "")
     if not rows:
         return "everything", ""
     try:
@@ -197,12 +141,34 @@ def _code(preset: str, size: int) -> tuple[str, str]:
     return rows, ""
 
 
+def show_controls(view: View) -> Masked:
+    """Show the painter's controls and return what they chose."""
+    preset_place, *places, pads_place = st.columns([4.4, 2.1, 0.9, 0.9, 1.6], gap="small")
+    with preset_place:
+        preset = PRESET.show(view)
+    for place, control in zip(places, (WHERE, LAYER, HEAD), strict=True):
+        with place:
+            control.show(view)
+    with pads_place:
+        PADS.show(view)
+    with preset_place:
+        if preset in SIZES:
+            SIZES[preset].show(view)
+        chosen = _masked(view, PAINT.values(view))
+        if chosen.trouble:
+            st.info(chosen.trouble, icon=":material/info:")
+        elif preset == "painted" and ROWS.read():
+            ROWS.set(ROWS.read())  # in the link again, where another preset stood meanwhile
+    if chosen.n_tokens < len(view.encoding):
+        st.caption(t("masks.cut", count=len(view.encoding), most=chosen.n_tokens))
+    PAINT.follow(view)
+    return chosen
+
+
 def on_paint(painted: Painted) -> None:
     """Keep the painted mask; the URL changes once the stroke has ended."""
-    set_choice("masks_preset", "painted")
-    set_choice("masks_rows", painted.mask)
-    if painted.done:
-        keep("masks_rows", painted.mask, "")
+    set_choice(PRESET.name, "painted")
+    ROWS.set(painted.mask, link=painted.done)
 
 
 def invert_and_reset(mask: np.ndarray) -> None:
@@ -215,13 +181,14 @@ def invert_and_reset(mask: np.ndarray) -> None:
 
 
 def _reset() -> None:
-    forget("masks_preset", "masks_rows", "masks_window", "masks_prefix", "masks_pads", "masks_where")
+    for control in (PRESET, WHERE, PADS, *SIZES.values(), ROWS):
+        control.forget()
 
 
-def mask_edits(choices: Choices) -> Mapping[str, Edit]:
+def mask_edits(chosen: Masked) -> Mapping[str, Edit]:
     """Return the edits that put the chosen mask into the layers where it holds."""
-    mask = mask_from_code(choices.mask, choices.view.encoding.ids, choices.view.bundle.config.padding)
-    return replace_mask("*.self_attention" if choices.everywhere else f"*.layer{choices.layer}.self_attention", mask)
+    mask = mask_from_code(chosen.mask, chosen.view.encoding.ids, chosen.view.bundle.config.padding)
+    return replace_mask("*.self_attention" if chosen.everywhere else f"*.layer{chosen.layer}.self_attention", mask)
 
 
 def _explains(config: ModelConfig) -> bool:
@@ -233,13 +200,13 @@ def _winner(probabilities: tuple[float, ...]) -> int:
     return max(range(len(probabilities)), key=probabilities.__getitem__)
 
 
-def _verdicts(choices: Choices, found: MaskedHead) -> dict[str, Verdict | None]:
+def _verdicts(chosen: Masked, found: MaskedHead) -> dict[str, Verdict | None]:
     """Return the verdicts without the mask and with it."""
     pairs = {"masks_before": found.before, "masks_after": found.after}
-    return {name: outcome_verdict(choices.view, shares, beside=found.before) for name, shares in pairs.items()}
+    return {name: outcome_verdict(chosen.view, shares, beside=found.before) for name, shares in pairs.items()}
 
 
-def _numbers(choices: Choices, found: MaskedHead) -> dict[str, Number]:
+def _numbers(chosen: Masked, found: MaskedHead) -> dict[str, Number]:
     """Return the change of the verdict, and how much of the text still reaches it."""
     if not found.before:
         return {}
@@ -247,14 +214,14 @@ def _numbers(choices: Choices, found: MaskedHead) -> dict[str, Number]:
     moved = t("masks.points", moved=f"{100 * (found.after[first] - found.before[first]):+.1f}")
     reached = t("masks.reached", count=int(found.reach.sum()), all=len(found.reach))
     return {
-        "masks_change": Number(t("masks.change", label=chart_word(choices.view, first)), moved),
+        "masks_change": Number(t("masks.change", label=chart_word(chosen.view, first)), moved),
         "masks_reach": Number(t("masks.reach"), reached, t("masks.reach_help")),
     }
 
 
-def show_change(choices: Choices, found: Live) -> None:
+def show_change(chosen: Masked, found: Live) -> None:
     """Show the verdict before and after, the change, and how much of the text still reaches it."""
-    if not concludes(choices.view):
+    if not concludes(chosen.view):
         return
     before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
     for place, name in ((before_place, "before"), (after_place, "after")):
@@ -267,14 +234,14 @@ def show_change(choices: Choices, found: Live) -> None:
             show_number(name, found.numbers[name])
 
 
-def show_unreached(choices: Choices, found: MaskedHead) -> None:
+def show_unreached(chosen: Masked, found: MaskedHead) -> None:
     """Say so where no token but its own reaches the verdict."""
     if found.before and int(found.reach.sum()) == 1:
         token = found.labels[int(found.reach.argmax())]
         st.info(t("masks.deaf", token=plain(token)), icon=":material/hearing_disabled:")
 
 
-def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
+def show_wholly_masked(chosen: Masked, found: MaskedHead) -> None:
     """Say why a row without any key has weights of 0, and what three other conventions give for that row."""
     if not found.wholly_masked:
         return
@@ -285,7 +252,7 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
     with st.container(border=True, key="masks_wholly_masked"):
         st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
         tell(section("masks", "wholly_masked"))
-        one = ask(masked_row, **choices.arguments, row=row).value
+        one = ask(masked_row, **chosen.arguments, row=row).value
         lines = [
             ("zeros", one.zeros, one.verdict_zeros),
             ("torch", one.torch_attention, one.verdict_zeros),
@@ -295,7 +262,7 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
         head = [t("masks.convention"), t("masks.least"), t("masks.greatest"), t("masks.sum")]
         first = _winner(found.before) if found.before else None
         if first is not None:
-            head.append(t("masks.verdict_then", label=outcome_word(choices.view, first)))
+            head.append(t("masks.verdict_then", label=outcome_word(chosen.view, first)))
         table = []
         for name, weights, verdicts in lines:
             numbers = [f"{float(number):.4f}" for number in (weights.min(), weights.max(), weights.sum())]
@@ -304,75 +271,78 @@ def show_wholly_masked(choices: Choices, found: MaskedHead) -> None:
             table.append([t(f"masks.convention_{name}"), *numbers])
         st.markdown(markdown_table(head, table, right=len(head) - 1))
         st.caption(
-            t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=choices.layer, head=choices.head)
+            t("masks.computed_on", row=plain(found.labels[row]), index=row, layer=chosen.layer, head=chosen.head)
         )
 
 
-def compare_layers(choices: Choices) -> None:
+def compare_layers(chosen: Masked) -> None:
     """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, and measure."""
     box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try")
     if box is None:
         return
     with box:
-        if not concludes(choices.view, key="concludes_try"):
+        if not concludes(chosen.view, key="concludes_try"):
             return
         options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
         cover = ask_first(
-            section("masks", "try_layers").format(layer=choices.layer),
+            section("masks", "try_layers").format(layer=chosen.layer),
             options,
             name="masks_layers",
-            about=choices.version,
+            about=chosen.version,
         )
         moved = {}
         for name in ("all", "one"):
-            found = ask(masked_head, **replace(choices, everywhere=name == "all").arguments).value
+            found = ask(masked_head, **replace(chosen, everywhere=name == "all").arguments).value
             first = _winner(found.before)
             moved[name] = 100 * (found.after[first] - found.before[first])
         apart = abs(moved["all"]) - abs(moved["one"])
         outcome = "neither" if abs(apart) < A_LITTLE else "all" if apart > 0 else "one"
         measured = t(
-            "masks.measured_layers", layer=choices.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
+            "masks.measured_layers", layer=chosen.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
         )
         cover.judge(outcome, measured)
 
 
-def live_paint(view: View) -> Live:
-    """Return the painter with its scores and weights, the verdicts, and what the mask changes, by what is chosen."""
-    return _painted(chosen_choices(view))
+def _picture(view: View, values: Values) -> Live:
+    """Return the painter with its scores and weights, the verdicts, and what the mask changes."""
+    return _painted(_masked(view, values))
 
 
-def _painted(choices: Choices) -> Live:
-    answer = ask(masked_head, **choices.arguments)
+def _painted(chosen: Masked) -> Live:
+    answer = ask(masked_head, **chosen.arguments)
     found = answer.value
     figure = painter(
         found.mask,
         vars(found.steps),
-        found.steps.divisor if _explains(choices.view.bundle.config) else None,
+        found.steps.divisor if _explains(chosen.view.bundle.config) else None,
         found.labels,
         strings("axis") | strings("masks_figure"),
         strings("matrix"),
-        version=choices.version,
+        version=chosen.version,
         note=section("masks", "paint_note"),
     )
-    return Live((Picture("masks_painter", figure, answer),), _verdicts(choices, found), _numbers(choices, found))
+    return Live((Picture("masks_painter", figure, answer),), _verdicts(chosen, found), _numbers(chosen, found))
 
 
 @fragment
-def paint_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the painter with its verdict; a stroke reruns nothing else on the page."""
-    choices = controls(view)
-    live = _painted(choices)
+    chosen = show_controls(view)
+    live = _painted(chosen)
     (picture,) = live.pictures
     assert isinstance(picture, Picture)
     found: MaskedHead = picture.answer.value
     with st.container(key="stays_masks"):
-        show_change(choices, live)
+        show_change(chosen, live)
     show_picture(picture, on_paint=on_paint)
     with st.container(horizontal=True, gap="small"):
         invert_and_reset(found.mask)
         export_matrix(picture.figure, picture.answer, key="masks_paint")
-    show_unreached(choices, found)
-    show_wholly_masked(choices, found)
-    compare_layers(choices)
-    sites = (f"*.layer{choices.layer}.self_attention.masked_scores",)
-    under_the_glass(choices.view, sites=sites, edits=mask_edits(choices))
+    show_unreached(chosen, found)
+    show_wholly_masked(chosen, found)
+    compare_layers(chosen)
+    sites = (f"*.layer{chosen.layer}.self_attention.masked_scores",)
+    under_the_glass(chosen.view, sites=sites, edits=mask_edits(chosen))
+
+
+PAINT = Part("masks", "paint", _show, _picture, CONTROLS, sites=None)

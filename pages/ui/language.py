@@ -14,6 +14,7 @@ from pages.ui.link import linked
 from transformer_core.recipes.wording import chinese
 
 ASSETS = Path(__file__).parents[2] / "assets"
+MOST_READ = 2_000  # characters of a text, to tell its language
 WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
 
@@ -73,8 +74,12 @@ def language() -> str:
 
 
 def language_of(text: str) -> str | None:
-    """Return the language that a text's letters are of, "en" for Latin ones and "zh" for Chinese; None for others."""
-    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
+    """Return the language that a text's letters are of, "en" for Latin ones and "zh" for Chinese; None for others.
+
+    A long text is of the language that it begins in.
+    """
+    beginning = text[:MOST_READ]
+    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in beginning if letter.isalpha()]
     scripts = {"zh": letters.count("CJK"), "en": letters.count("LATIN")}
     most = max(scripts, key=scripts.__getitem__)
     return most if 2 * scripts[most] > len(letters) else None

@@ -33,6 +33,7 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from pages.figures.matrix import padded
 from pages.ui.charts import Drawing
 from pages.ui.component import registered
+from pages.ui.controls import Control
 from pages.ui.header import View, linked_view
 from pages.ui.language import language
 from pages.ui.last_text import last_read
@@ -291,6 +292,30 @@ def follow_finger(
         "sliders": list(sliders),
         "katex": katex_module(),
         "typed": typed,  # so that the component hears of each run
+    }
+    registered("live")(key="live", data={"name": PAGE} | data)
+
+
+def follow(page: str, part: str, view: View, controls: Sequence[Control[Any]]) -> None:
+    """Let the pictures of a part follow what is typed, chosen and slid; only where the route is there.
+
+    Args:
+        controls: that the pictures depend on, shown before.
+    """
+    if (page, part) not in LIVE:
+        return
+    kinds = {kind: [one for one in controls if one.follows == kind] for kind in ("choices", "sliders", "boxes")}
+    boxes = ["text", *(one.name for one in kinds["boxes"])]
+    said = {"lang": language(), "model": view.bundle.name, "text": last_read("text") or str(current("text") or "")}
+    data = {
+        "route": f"./live/{page}/{part}",
+        "page": st.session_state.page,
+        "said": said | {one.name: one.written(view) for one in controls},
+        "boxes": boxes,
+        "choices": {one.name: list(one.options_of(view)) for one in kinds["choices"]},
+        "sliders": [one.name for one in kinds["sliders"]],
+        "katex": katex_module(),
+        "typed": {box: str(current(box) or "") for box in boxes},  # so that the component hears of each run
     }
     registered("live")(key="live", data={"name": PAGE} | data)
 

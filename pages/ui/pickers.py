@@ -4,9 +4,10 @@ import numpy as np
 
 from pages.ui.header import View
 from pages.ui.live import Choices
-from pages.ui.url import choose, choose_from_list, chosen_option, set_choice
+from pages.ui.url import choose, choose_from_list, chosen, chosen_option, forget, keep, set_choice, whole_number
 
 MOST_BUTTONS = 16
+MOST_SEED = 9_999
 
 
 def choose_layer(label: str, view: View, *, in_list: bool = False) -> int:
@@ -110,3 +111,15 @@ def on_board(cell: tuple[int, int] | None) -> None:
     """Take over a click on a board of layers and heads."""
     if cell is not None:
         on_head(*cell)
+
+
+def chosen_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> int:
+    """Return the seed that a page draws with, without a widget."""
+    return chosen(name, usual, lambda asked: whole_number(asked, most), f"0 … {most}")
+
+
+def next_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> None:
+    """Take the seed after the chosen one; only in a callback."""
+    following = (chosen_seed(name, usual=usual, most=most) + 1) % (most + 1)
+    forget(name)
+    keep(name, str(following), str(usual))

@@ -22,7 +22,6 @@ from pages.ui.link import linked
 LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
 LEFT_OUT = "without"  # names, in a link, of what did not fit in it
 LEAVES = "leaves"  # marks the link of another page that opens, see index.py
-MOST_SEED = 9_999
 WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
 
@@ -80,7 +79,7 @@ def chosen(
         instead: returns what follows on a value that can no longer be; by default it is the default.
     """
     asked = current(name)
-    value = default if asked is None else read(asked)
+    value = default if asked is None or _left_at(name, asked, default) else read(asked)
     if value is not None:
         return value
     if linked() is None and widget_key(name) not in st.session_state and name not in _kept():
@@ -88,6 +87,18 @@ def chosen(
         remember(name, None)
         return default
     return default if instead is None else instead(asked)
+
+
+def _default_key(name: str) -> str:
+    return f"default {widget_key(name)}"
+
+
+def _left_at(name: str, asked: Any, default: Any) -> bool:
+    """Return whether a widget was left at the default that it had before, and has another one now."""
+    if linked() is not None:
+        return False
+    before = st.session_state.get(_default_key(name), default)
+    return before != default and asked == before
 
 
 def held(name: str, default: T, read: Callable[[Any], T | None], options: str, **rest: Any) -> tuple[str, T]:
@@ -100,6 +111,7 @@ def held(name: str, default: T, read: Callable[[Any], T | None], options: str, *
         name, default, read, options, rest: as of chosen.
     """
     value = chosen(name, default, read, options, **rest)
+    st.session_state[_default_key(name)] = default
     return put(name, value), value
 
 
@@ -429,18 +441,6 @@ def whole_number(asked: Any, most: int, *, least: int = 0) -> int | None:
     """Return the whole number that read_number would, None where that has a fraction."""
     value = read_number(asked, least, most)
     return int(value) if value is not None and value.is_integer() else None
-
-
-def chosen_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> int:
-    """Return the seed that a page draws with, without a widget."""
-    return chosen(name, usual, lambda asked: whole_number(asked, most), f"0 … {most}")
-
-
-def next_seed(name: str, *, usual: int = 0, most: int = MOST_SEED) -> None:
-    """Take the seed after the chosen one; only in a callback."""
-    following = (chosen_seed(name, usual=usual, most=most) + 1) % (most + 1)
-    forget(name)
-    keep(name, str(following), str(usual))
 
 
 def below_base(path: str) -> str:

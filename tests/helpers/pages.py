@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.room import Page
 from pages.ui.language import words
 from tests.helpers import ROOT
 
@@ -156,7 +158,11 @@ CHOSEN_BY = {"why": "why"}
 
 def parts_of(script: Path) -> list[str]:
     """Return the names of a page's parts as its script has them, group by group; one without a name where none is."""
-    for node in ast.parse(script.read_text(encoding="utf-8")).body:
+    text = script.read_text(encoding="utf-8")
+    if "import Page" in text:
+        declared = vars(import_module(f"pages.{script.parent.name}.page")).values()
+        return [part.name for page in declared if isinstance(page, Page) for part in page.parts]
+    for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("PARTS", "QUESTIONS"):
             return [ast.unparse(name).strip("'\"").lower() for name in _names(node.value)]
     return [""]

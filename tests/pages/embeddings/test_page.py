@@ -10,7 +10,6 @@ from pages.embeddings.dot import outcome_of
 from pages.ui.asking import ask, ask_once
 from pages.ui.language import words
 from pages.ui.models import open_bundle
-from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, saved_by, told
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
@@ -113,7 +112,8 @@ def test_neighbours_on_the_map_agree_as_measured() -> None:
     assert f"**{found.same_side:.1%}**" in told(app)
 
 
-@pytest.mark.parametrize("language", nightly_but(["en", "zh"], {"en"}))
+@pytest.mark.nightly
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_counting_and_training_are_compared(language: str) -> None:
     app = run("embeddings", lang=language, embeddings_part="counts", embeddings_dimension="8")
     assert not app.metric

@@ -12,7 +12,6 @@ from pages.positions.order import needs_order, texts_for
 from pages.ui import models
 from pages.ui.asking import ask, forget_answers
 from pages.ui.models import open_bundle, opener
-from tests.helpers import nightly_but
 from tests.helpers.engine import made
 from tests.helpers.pages import asks, repeats, strings, told
 from tests.pages.positions.test_page import TEXT, page
@@ -42,7 +41,8 @@ def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget_answers()
 
 
-@pytest.mark.parametrize("model", nightly_but(["classifier", "sentiment"], {"classifier"}))
+@pytest.mark.nightly
+@pytest.mark.parametrize("model", ["classifier", "sentiment"])
 def test_order_is_measured_only_after_the_prediction(model: str, request: pytest.FixtureRequest) -> None:
     if model == "classifier":
         request.getfixturevalue("others")

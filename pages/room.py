@@ -1,0 +1,136 @@
+"""Rooms of the app: a page, its parts, and what each part declares once for its script and its live pictures."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.glass.box import under_the_glass
+from pages.ui.controls import Choice, Control, Values
+from pages.ui.glossary import begin_page, offer_glossary, tell
+from pages.ui.header import View
+from pages.ui.language import language, prose, t
+from pages.ui.live import Live, follow
+from pages.ui.navigation import choice_of_part
+from pages.ui.page_layout import model_page, title
+from pages.ui.scene import part_of_scene, under_question
+from pages.ui.url import choose_in_groups, current
+
+EVERYTHING = ("*",)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a page.
+
+    Args:
+        page, name: in the URL and in the keys of words.
+        show: its layout; what it returns, if that is a view, is under the glass.
+        picture: makes what follows a hand that types or slides, of the view and of what the controls hold.
+        controls: those that the picture depends on.
+        sites: the sites that the glass lists first; None where the part has a glass of its own.
+        group: of parts, where a page has many: their question stands above them (``PAGE.group_GROUP``).
+    """
+
+    page: str
+    name: str
+    show: Callable[[View], Any]
+    picture: Callable[[View, Values], Live] | None = None
+    controls: tuple[Control[Any], ...] = ()
+    sites: tuple[str, ...] | None = EVERYTHING
+    group: str = ""
+
+    def values(self, view: View) -> Values:
+        """Return what its controls hold, without showing them.
+
+        Raises:
+            ValueError: a text among them cannot be read.
+        """
+        return Values({control.name: control.read(view) for control in self.controls})
+
+    def live(self, view: View) -> Live:
+        """Return the picture of what its controls hold.
+
+        Raises:
+            ValueError: as of values, and as the picture does.
+        """
+        assert self.picture is not None
+        return self.picture(view, self.values(view))
+
+    def follow(self, view: View) -> None:
+        """Let the picture follow the hand from here on; only after its controls are shown."""
+        follow(self.page, self.name, view, self.controls)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page whose parts are chosen above the picture; only the chosen one is computed.
+
+    Where the page's prose has a section ``look_PART``, its first paragraph stands above the part and the others below
+    it, so that the picture is on the first screen.
+
+    Args:
+        name: of the page's words and prose.
+        look: shows the header and returns what it chose.
+        parts: the first one by default.
+        glass: shows the box under the part; called with a view and ``sites``.
+        story: key of the words on the box with the section ``why`` of the page's prose.
+    """
+
+    name: str
+    look: Callable[[], View]
+    parts: tuple[Part, ...]
+    glass: Callable[..., None] = under_the_glass
+    story: str = "story.why"
+
+    def show(self) -> None:
+        """Show the page: its header, the chosen part, the glass and the story."""
+        name, shown = self.name, {part.name: part for part in self.parts}
+        key, first = choice_of_part(name), self.parts[0].name
+
+        def look_at_part() -> View:
+            asked = current(key)
+            st.session_state.part = asked if asked in shown else first
+            return self.look()
+
+        @st.fragment
+        def explore(view: View) -> None:
+            begin_page()
+            part = shown[self._choose(key)]
+            above, _, below = prose(language(), name).get(f"look_{part.name}", "").partition("\n\n")
+            with st.container(key="picture"):
+                if above:
+                    tell(above)
+                with under_question("part", here=part.name == part_of_scene(key, first)):
+                    found = part.show(view)
+                if below:
+                    tell(below)
+                if part.sites is not None:
+                    self.glass(found if isinstance(found, View) else view, sites=part.sites)
+
+        model_page(name, look_at_part, explore, story=self.story)
+
+    def _choose(self, key: str) -> str:
+        """Show the page's title with the choice of its parts, and return which is chosen."""
+        name, first = self.name, self.parts[0].name
+        names = {part.name: t(f"{name}.part_{part.name}") for part in self.parts}
+        groups = dict.fromkeys(part.group for part in self.parts)
+        with title(name):
+            if len(groups) == 1:
+                choice = Choice(key, names, label=f"{name}.part", collapsed=True)
+                part = choice.show()
+                offer_glossary(name)
+                return part
+            offer_glossary(name)
+            asked = {
+                t(f"{name}.group_{group}"): {part.name: names[part.name] for part in self.parts if part.group == group}
+                for group in groups
+            }
+            with st.container(horizontal=True, key="parts"):
+                return choose_in_groups(asked, name=key, default=first)
+
+
+def live_parts(pages: Iterable[Page]) -> dict[tuple[str, str], Callable[[View], Live]]:
+    """Return what makes the pictures of all parts that have any, by page and part."""
+    return {(part.page, part.name): part.live for page in pages for part in page.parts if part.picture is not None}
