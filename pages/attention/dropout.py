@@ -7,8 +7,8 @@ from pages.attention.figures import dropped_figure
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -16,6 +16,7 @@ from pages.ui.matrix import show_matrix
 from pages.ui.pickers import chosen_seed, next_seed
 from pages.ui.url import slide, step_through
 from pages.ui.verdict import outcome_word
+from pages.ui.waiting import awaited
 from transformer_core.analysis.attention.dropped import DRAWS, DroppedWeights, dropped_weights
 from transformer_core.layers.dropout import LEVELS
 

@@ -8,7 +8,7 @@ from pages.attention.chosen_head import board_words, choose_layer_and_head, larg
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
 from pages.ui.asking import ask, ask_once
-from pages.ui.boxes import Cover, ask_first, say, say_number
+from pages.ui.experiment import Cover, ask_first, say, say_number
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.live import Live, follow_finger

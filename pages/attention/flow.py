@@ -7,8 +7,8 @@ import streamlit as st
 from pages.attention.chosen_head import board_words, choose_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
 from pages.ui.asking import ask
-from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, fragment, say, say_number
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import Cover, ask_first, fragment, say, say_number
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -17,6 +17,7 @@ from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import chosen_layer_and_head, head_choices, on_board
 from pages.ui.url import choose
 from pages.ui.verdict import chart_word, concludes
+from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
 from transformer_core.analysis.attention.rollout import attention_flow

@@ -14,7 +14,7 @@ from pages.attention.tendencies import short_names, threshold
 from pages.figures.heads import STEP_NAMES, heads_grid
 from pages.ui.asking import ask
 from pages.ui.because import show_because
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger

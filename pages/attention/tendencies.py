@@ -8,7 +8,6 @@ import streamlit as st
 from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
 from pages.attention.figures import tendency_board
 from pages.ui.asking import ask_once
-from pages.ui.boxes import awaited
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import language_of, strings, t
@@ -16,6 +15,7 @@ from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import chosen_layer_and_head, head_choices, on_head
 from pages.ui.url import choose, chosen_option, current, read_number, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.attention.tendencies import (
     BROAD_FROM,
     NONE,

@@ -2,8 +2,8 @@
 
 from pages.translation.figures.charts import forced_bars
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell, require_length

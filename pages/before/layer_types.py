@@ -9,11 +9,12 @@ import streamlit as st
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say, say_when_busy
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.language import section, t
 from pages.ui.number_format import markdown_table, milliseconds
 from pages.ui.url import step_through
+from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.before.layer_types import KERNELS, LENGTHS, PATHS, SYSTEMS, LayerTypes, layer_types
 
 COLOURS = (HUES["weights"], HUES["query"], HUES["positions"], HUES["key"])

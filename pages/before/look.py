@@ -6,8 +6,8 @@ from pages.before.figures import Looks, looks_figure, word_bars
 from pages.before.recurrent import has_attention, recurrent_config, word_options
 from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t

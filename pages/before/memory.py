@@ -22,8 +22,8 @@ from pages.before.recurrent import (
     worded_section,
 )
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View

@@ -8,8 +8,8 @@ from pages.before.recurrent import is_language_model
 from pages.figures.token_strip import text_strip
 from pages.gpt.next import expected_drawing
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, say
 from pages.ui.charts import clickable, show_chart, show_drawing
+from pages.ui.experiment import ask_first, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import corpus_word, joined, language, plain, section, t

@@ -3,10 +3,11 @@
 from pages.before.figures import ranges_chart
 from pages.before.recurrent import choose_direction, has_gates, worded
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
+from pages.ui.waiting import awaited
 from transformer_core.analysis.before.gate_ranges import GateRanges, gate_ranges
 from transformer_core.analysis.rank_correlation import LOOSE
 

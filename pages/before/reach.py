@@ -11,8 +11,8 @@ from pages.before.recurrent import choose_direction, worded, worded_section
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.header import View
 from pages.ui.language import joined, t
 from pages.ui.number_format import markdown_table, significant

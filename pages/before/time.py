@@ -9,12 +9,13 @@ from pages.before.layer_types import say_timed, try_layer_types
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.number_format import milliseconds
 from pages.ui.url import choose
+from pages.ui.waiting import awaited
 from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_times
 
 COLOURS = (HUES["query"], HUES["value"], HUES["weights"])

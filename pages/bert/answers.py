@@ -6,8 +6,8 @@ from pages.bert.figures.tokens import bounds_chart, marked_text
 from pages.bert.names import needs_other
 from pages.figures.charts import HUES
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import say
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t

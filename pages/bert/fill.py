@@ -19,14 +19,15 @@ from pages.bert.hidden_words import (
     sentence_of,
 )
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, lazy_box, say, say_number
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import Cover, ask_first, lazy_box, say, say_number
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import Live, follow_finger, show_lines
 from pages.ui.number_format import percent
 from pages.ui.url import switch
+from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, each_hidden, fill_in
 
 TOP = 8

@@ -16,12 +16,13 @@ from pages.bert.hidden_words import (
 )
 from pages.figures.lens import stage_names
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import BRIEF, Cover, ask_first, awaited, lazy_box, say
 from pages.ui.charts import clickable, show_chart
+from pages.ui.experiment import Cover, ask_first, lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import markdown_table, percent
+from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import Hidden
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.bert.figures.tokens import hues_of_kinds, labels_figure, marked_text
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, say
+from pages.ui.experiment import ask_first, say
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View

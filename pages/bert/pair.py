@@ -7,14 +7,15 @@ import streamlit as st
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import moves_chart, verdicts_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import BRIEF, ask_first, awaited, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, say
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell, require_length
 from pages.ui.url import choose_from_list, set_choice, text_input
 from pages.ui.verdict import show_verdict, verdict_of
+from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.masked_words import own_places
 from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, encode_pair, pair_verdict, words_of_pair
 from transformer_core.text import Encoding

@@ -7,14 +7,15 @@ import streamlit as st
 from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
 from pages.bert.hidden_words import asked_of
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import show_lines
 from pages.ui.pickers import chosen_seed, next_seed
 from pages.ui.url import slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.bert.masked_words import encode_masks
 from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
 from transformer_core.training.objectives import MASKED, RANDOM

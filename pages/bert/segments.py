@@ -6,8 +6,8 @@ from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
 from pages.bert.pair import asked_of_pair, choose_second, verdict_outcome
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, say
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View

@@ -14,8 +14,8 @@ from pages.bert.hidden_words import (
     sentence_of,
 )
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import markdown_table, significant

@@ -8,12 +8,13 @@ from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
 from pages.embeddings.neighbours import ask_for_word
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
 from pages.ui.device import tell_of_processor
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.glossary import tell
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
 from pages.ui.url import choose, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.words.tiny_bert import DIMENSIONS, HIDDEN, KINDS, TRAINING, one_corpus
 from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import compared_matrix
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, fragment, lazy_box, say
+from pages.ui.experiment import ask_first, fragment, lazy_box, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t

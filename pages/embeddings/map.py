@@ -13,14 +13,15 @@ from pages.embeddings.figures.map import (
     vocabulary_space,
 )
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, fragment, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, fragment, lazy_box
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.table_files import rows_csv, to_npz
 from pages.ui.url import choose, slide, suggested_text_input, switch
 from pages.ui.verdict import class_word
+from pages.ui.waiting import awaited
 from transformer_core.analysis.words.vocabulary import find
 from transformer_core.analysis.words.vocabulary_map import VocabularyMap, vocabulary_map
 

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import word_bars
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, fragment
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, fragment
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import one_hot_matrix, product_matrix
 from pages.ui.asking import Answer, ask, forget_answer
-from pages.ui.boxes import ask_first, awaited, fragment, say_when_busy
+from pages.ui.experiment import ask_first, fragment
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -12,6 +12,7 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.url import choose_from_list
+from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
 
 RATIOS = {"ten": 10.0, "hundred": 100.0, "thousand": 1000.0, "more": float("inf")}

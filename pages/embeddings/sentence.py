@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.embeddings.figures.vectors import cosine_matrix, norm_bars, same_word_curve, vectors_matrix
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, fragment, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t

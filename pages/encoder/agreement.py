@@ -10,14 +10,15 @@ from pages.encoder.figures import agreement_figure, maps_figure, measures_figure
 from pages.encoder.names import board_words, measure_names
 from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, measured, show_signs
 from pages.ui.asking import Answer
-from pages.ui.boxes import Cover, ask_first, awaited, fragment, lazy_box, say, say_number
 from pages.ui.charts import show_chart
+from pages.ui.experiment import Cover, ask_first, fragment, lazy_box, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.url import choose
+from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews
 from transformer_core.analysis.rank_correlation import agreement_word

@@ -8,8 +8,8 @@ from pages.encoder.figures import spread_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names
 from pages.encoder.tokens import has_words
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, View, pause_of
 from pages.ui.language import plain, section, strings, t

@@ -6,14 +6,15 @@ from pages.encoder.figures import moves_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names, token_name
 from pages.ui.asking import Answer, ask
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
-from pages.ui.boxes import ask_first, awaited, fragment, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, fragment, lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.verdict import show_verdict, verdict_of
+from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
 from transformer_core.analysis.encoder.linear_probes import LinearProbes, linear_probes
 from transformer_core.analysis.positions.order_cases import LABELS

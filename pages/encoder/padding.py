@@ -9,8 +9,8 @@ from pages.encoder.names import class_name
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
-from pages.ui.boxes import lazy_box, say
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t

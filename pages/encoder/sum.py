@@ -6,8 +6,8 @@ from pages.encoder.figures import product_bars, running_line
 from pages.encoder.names import class_name
 from pages.encoder.padding import PADDING_OPEN, drawn_means, padding_slider, try_padding
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger, show_formula

@@ -9,13 +9,14 @@ from pages.encoder.layers import HELD_OUT, knows_reviews
 from pages.encoder.names import class_name
 from pages.ui.asking import Answer, answered, ask_once
 from pages.ui.because import show_because
-from pages.ui.boxes import ask_first, awaited, fragment, say, say_number
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, fragment, say, say_number
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.url import slid, slide
 from pages.ui.verdict import show_verdict, verdict_of
+from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.calibration import Calibration, calibration
 from transformer_core.analysis.encoder.layers import layer_verdicts, read_reviews
 

@@ -7,8 +7,8 @@ from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
 from pages.encoder.names import board_words, class_name, measure_names, token_name
 from pages.ui.asking import Answer
-from pages.ui.boxes import Cover, as_old, ask_first, awaited, fragment, say, say_number
 from pages.ui.charts import show_chart
+from pages.ui.experiment import Cover, as_old, ask_first, fragment, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -16,6 +16,7 @@ from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.pickers import some_places
 from pages.ui.url import choose, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
 from transformer_core.analysis.encoder.saliency import Baseline
 

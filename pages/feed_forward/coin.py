@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.feed_forward.figures.activations import error_chart, tosses_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t

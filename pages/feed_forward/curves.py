@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.feed_forward.figures.activations import curves_chart, difference_chart
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, fragment, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, fragment, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.live import Live, follow_finger

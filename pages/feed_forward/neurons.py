@@ -5,8 +5,8 @@ import streamlit as st
 from pages.feed_forward.convolution import try_convolution
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import as_old, ask_first, awaited, fragment, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import as_old, ask_first, fragment, lazy_box, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -16,6 +16,7 @@ from pages.ui.number_format import markdown_table, significant
 from pages.ui.pickers import choose_layer, chosen_number, layer_choices
 from pages.ui.url import forget, keep, slid, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
+from pages.ui.waiting import awaited
 from transformer_core.analysis.feed_forward.neurons import (
     CorpusNeurons,
     Neurons,

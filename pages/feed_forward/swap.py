@@ -7,12 +7,13 @@ import streamlit as st
 from pages.feed_forward.figures.neurons import swap_chart
 from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, awaited, covered, fragment, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, covered, fragment, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table
 from pages.ui.verdict import classifies, concludes, outcome_word
+from pages.ui.waiting import awaited
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
     SwappedOnCorpus,

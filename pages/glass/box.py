@@ -20,8 +20,8 @@ from pages.glass.cell import (
 from pages.glass.choice import choose_tensor, default_of
 from pages.glass.figures import Slice, slice_of, tensor_figure
 from pages.ui.asking import Answer
-from pages.ui.boxes import lazy_box
 from pages.ui.device import device_of_model
+from pages.ui.experiment import lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t

@@ -9,8 +9,8 @@ from pages.figures.likeliest import redrawn_bars
 from pages.gpt.figures import draws_bars
 from pages.gpt.text import BACK, TOP, choose_place, chosen_place
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t

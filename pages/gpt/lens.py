@@ -10,8 +10,8 @@ from pages.gpt.figures import bits_by_stage, chance_by_stage, rank_by_stage
 from pages.gpt.mask import written
 from pages.gpt.text import BACK, choose_place, chosen_place, go_to
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
 from pages.ui.live import Live, follow_finger

@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.gpt.figures import moved_board, surprise_pairs
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import Cover, ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import Cover, ask_first, say
 from pages.ui.header import View, pause_of
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell

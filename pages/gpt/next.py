@@ -5,8 +5,8 @@ import streamlit as st
 from pages.figures.likeliest import expected_bars
 from pages.gpt.text import BACK, TOP, choose_place, chosen_place, go_to, measured_text, strip_of
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t

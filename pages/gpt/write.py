@@ -24,14 +24,15 @@ from pages.gpt.draw import (
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, awaited, hidden, lazy_box, say, say_when_busy
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, hidden, lazy_box, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import significant
 from pages.ui.url import choose, chosen, chosen_option, forget, keep, slid, slide, whole_number
+from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
     MOST_STEPS,

@@ -2,8 +2,8 @@
 
 from pages.home.figures import Architecture, architecture_svg, pictures_of
 from pages.ui.asking import ask
-from pages.ui.boxes import figure
 from pages.ui.component import registered
+from pages.ui.experiment import figure
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.navigation import choice_of_part, open_page

@@ -22,14 +22,15 @@ from pages.lab.outcome import (
     show_words,
 )
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.tour import begin_tour
 from pages.ui.url import choose, chosen_option, current, keep, set_choice
+from pages.ui.waiting import awaited
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.lab.changes import Code, attentions
 from transformer_core.analysis.lab.heads_off import ORDERS, Boards, FewHeads, few_heads, head_boards

@@ -8,14 +8,15 @@ import streamlit as st
 from pages.figures.curves import Side, bars
 from pages.lab.log import offer_row
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import awaited, hidden, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import hidden, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.live import Live
 from pages.ui.number_format import percent
 from pages.ui.url import choose_from_list, chosen_option, current, text_input
 from pages.ui.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
+from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
 

@@ -15,13 +15,14 @@ from pages.lab.outcome import (
     show_effect,
 )
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import MOST_TOKENS, View, encoded
 from pages.ui.language import plain, strings, t
 from pages.ui.last_text import read_or_last
 from pages.ui.matrix import PIN, Picture, export_picture, show_picture
 from pages.ui.url import choose, in_url, suggested_text_input
+from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.intervention import intervene, written_with
 from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import (

@@ -8,8 +8,8 @@ from pages.lab.figures import numbered, tables
 from pages.lab.outcome import KINDS, can_answer
 from pages.lab.patch import other_text
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import say
 from pages.ui.header import MOST_TOKENS, View, encoded
 from pages.ui.language import plain, strings, t
 from pages.ui.last_text import read_or_last

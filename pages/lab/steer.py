@@ -13,12 +13,13 @@ from pages.lab.outcome import (
     show_words,
 )
 from pages.ui.asking import ask_once
-from pages.ui.boxes import awaited, lazy_box, say
+from pages.ui.experiment import lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import plain, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.pickers import choose_token, numbers
 from pages.ui.url import choose, chosen_option, current, slid, slide, text_area
+from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.changes import Code, streams
 from transformer_core.analysis.lab.directions import SOURCES, lines_of, stream_norm
 from transformer_core.analysis.lab.intervention import written_with

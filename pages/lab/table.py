@@ -8,7 +8,7 @@ import streamlit as st
 from pages.lab.edits import add_stroke, changes_of_weights, offer_undo
 from pages.lab.figures import tables
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import say
+from pages.ui.experiment import say
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.matrix import Picture, Runs, export_picture, show_picture

@@ -10,8 +10,8 @@ from pages.lab.edits import add_edit, changes_of_weights, edits, edits_said, sho
 from pages.lab.outcome import ask_effect, can_answer, changed_in, choose_answer, show_effect, show_on_set, show_words
 from pages.lab.table import show_matrix_of
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.healing import heal
 from pages.ui.language import plain, t
@@ -20,6 +20,7 @@ from pages.ui.number_format import percent
 from pages.ui.read_only import read_only_said
 from pages.ui.runs import follow
 from pages.ui.url import choose, choose_from_list, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS
 from transformer_core.analysis.lab.weight_curve import (
     EVERY_MATRIX,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.ui.boxes import lazy_box
+from pages.ui.experiment import lazy_box
 from pages.ui.language import plain, section, t
 from pages.ui.lectures import LARGEST, OWN, Lecture, LectureError, own_folder, own_lectures
 from pages.ui.own_lectures import remove_lecture, save_lecture

@@ -9,8 +9,8 @@ from pages.masks.figures import batch_figure
 from pages.masks.mixed import try_mixed
 from pages.room import Part
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.controls import Choice, Text, Values
+from pages.ui.experiment import ask_first, experiment, options_of
 from pages.ui.header import View
 from pages.ui.language import language, section, strings, t
 from pages.ui.live import Live, show_lines
@@ -96,24 +96,21 @@ def _tell_padding(batch: BatchMasks) -> None:
         st.caption(t("masks.unknown", count=batch.unknown))
 
 
+@experiment("masks_try_polarity")
 def _try_polarity(view: View, texts: tuple[str, ...]) -> None:
-    box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try_polarity")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"masks.guess_{name}") for name in ("error", "same", "other")}
-        cover = ask_first(section("masks", "try_polarity"), options, name="masks_polarity", about=" ".join(texts))
-        found = ask(mask_polarity, bundle=view.bundle, texts=texts, n_tokens=N_TOKENS, causal=True).value
-        outcome = "same" if found.mistaken_difference < 1e-3 and not found.undefined else "other"
-        measured = t(
-            "masks.measured_polarity",
-            right=significant(found.difference),
-            wrong=f"{found.mistaken_difference:.2f}",
-            count=found.undefined,
-            all=int(found.real.sum()),
-        )
-        cover.judge(outcome, measured)
-        st.code("ours(x, mask=allowed)\ntorch_attention(x, x, x, attn_mask=~allowed)", language="python")
+    options = options_of("masks.guess_{}", ("error", "same", "other"))
+    cover = ask_first(section("masks", "try_polarity"), options, name="masks_polarity", about=" ".join(texts))
+    found = ask(mask_polarity, bundle=view.bundle, texts=texts, n_tokens=N_TOKENS, causal=True).value
+    outcome = "same" if found.mistaken_difference < 1e-3 and not found.undefined else "other"
+    measured = t(
+        "masks.measured_polarity",
+        right=significant(found.difference),
+        wrong=f"{found.mistaken_difference:.2f}",
+        count=found.undefined,
+        all=int(found.real.sum()),
+    )
+    cover.judge(outcome, measured)
+    st.code("ours(x, mask=allowed)\ntorch_attention(x, x, x, attn_mask=~allowed)", language="python")
 
 
 def _picture(view: View, values: Values) -> Live:

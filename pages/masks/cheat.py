@@ -7,13 +7,14 @@ import streamlit as st
 from pages.masks.figures import SERIES, losses
 from pages.room import Part
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, say_number
 from pages.ui.charts import show_chart
 from pages.ui.controls import Choice, Kept, Slider
 from pages.ui.device import tell_of_processor
+from pages.ui.experiment import ask_first, options_of, say_number
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import language, plain, section, t
+from pages.ui.waiting import awaited
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
 CORPUS = Choice(
@@ -70,7 +71,7 @@ def _show(_: View) -> None:
         with place:
             control.show()
     corpus, steps, seed = CORPUS.read(), STEPS.read(), SEED.read()
-    options = {name: t(f"masks.guess_{name}") for name in ("lower", "equal", "higher")}
+    options = options_of("masks.guess_{}", ("lower", "equal", "higher"))
     cover = ask_first(section("masks", "try_cheat"), options, name="masks_cheat")
     asked = f"{corpus}.{steps}.{seed}"
     if cover.open and not TRAINED.read():
@@ -87,14 +88,12 @@ def _show(_: View) -> None:
         st.caption(t("masks.train_note", steps=steps))
         return
     trained, said = {"language": corpus, "steps": steps, "seed": seed}, t("masks.training", steps=steps)
-    judgement = st.container()
     with cover.picture():
         answer = awaited(mask_cheating, said, key="masks_cheat", height=640, **trained)
         if answer is None:
             return
         _show_curves(answer)
-    with judgement:
-        cover.judge(_outcome(answer.value))
+    cover.judge(_outcome(answer.value))
     if cover.open:
         _show_written(answer.value)
 

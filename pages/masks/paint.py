@@ -10,8 +10,8 @@ from pages.glass.box import under_the_glass
 from pages.masks.figures import painter
 from pages.room import Part
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.controls import Choice, Kept, Slider, Values, head_control, layer_control
+from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -275,32 +275,23 @@ def show_wholly_masked(chosen: Masked, found: MaskedHead) -> None:
         )
 
 
+@experiment("masks_try")
 def compare_layers(chosen: Masked) -> None:
     """Ask which moves the verdict more, this mask in every layer or in the chosen one alone, and measure."""
-    box = lazy_box(t("try.heading"), icon=":material/science:", key="masks_try")
-    if box is None:
+    if not concludes(chosen.view, key="concludes_try"):
         return
-    with box:
-        if not concludes(chosen.view, key="concludes_try"):
-            return
-        options = {name: t(f"masks.guess_{name}") for name in ("all", "one", "neither")}
-        cover = ask_first(
-            section("masks", "try_layers").format(layer=chosen.layer),
-            options,
-            name="masks_layers",
-            about=chosen.version,
-        )
-        moved = {}
-        for name in ("all", "one"):
-            found = ask(masked_head, **replace(chosen, everywhere=name == "all").arguments).value
-            first = _winner(found.before)
-            moved[name] = 100 * (found.after[first] - found.before[first])
-        apart = abs(moved["all"]) - abs(moved["one"])
-        outcome = "neither" if abs(apart) < A_LITTLE else "all" if apart > 0 else "one"
-        measured = t(
-            "masks.measured_layers", layer=chosen.layer, all=f"{moved['all']:+.2f}", one=f"{moved['one']:+.2f}"
-        )
-        cover.judge(outcome, measured)
+    options = options_of("masks.guess_{}", ("all", "one", "neither"))
+    question = section("masks", "try_layers").format(layer=chosen.layer)
+    cover = ask_first(question, options, name="masks_layers", about=chosen.version)
+    moved = {}
+    for name in ("all", "one"):
+        found = ask(masked_head, **replace(chosen, everywhere=name == "all").arguments).value
+        first = _winner(found.before)
+        moved[name] = 100 * (found.after[first] - found.before[first])
+    apart = abs(moved["all"]) - abs(moved["one"])
+    outcome = "neither" if abs(apart) < A_LITTLE else "all" if apart > 0 else "one"
+    words = {name: f"{points:+.2f}" for name, points in moved.items()}
+    cover.judge(outcome, t("masks.measured_layers", layer=chosen.layer, **words))
 
 
 def _picture(view: View, values: Values) -> Live:

@@ -4,9 +4,9 @@ import streamlit as st
 
 from pages.my_model.figures import parts_chart
 from pages.ui.asking import ask, forget_answers
-from pages.ui.boxes import ask_first
 from pages.ui.card import LONGEST_CARD, show_card_text
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, strings, t
 from pages.ui.limits import limits

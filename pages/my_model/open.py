@@ -7,7 +7,6 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.asking import forget_answers
-from pages.ui.boxes import watch
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
@@ -16,6 +15,7 @@ from pages.ui.refusals import in_own_words
 from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import let_go, upload
 from pages.ui.url import choose, forget, set_choice, suggested_text_input
+from pages.ui.waiting import watch
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load

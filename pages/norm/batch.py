@@ -5,8 +5,8 @@ import streamlit as st
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
 from pages.ui.number_format import percent

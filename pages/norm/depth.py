@@ -6,12 +6,13 @@ import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, fragment, say
 from pages.ui.charts import show_chart
 from pages.ui.device import tell_of_processor
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import choose, current, keep, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.stream.depth import (
     MOST_LAYERS,
     MOST_TRAINED_LAYERS,

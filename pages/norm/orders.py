@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages.norm.figures import name_of, order_chart, written_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, say
 from pages.ui.exports import code_files, offer_files
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View

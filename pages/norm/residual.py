@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.norm.figures import growth_chart, name_of, shares_chart, sum_figure, written_chart
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, fragment
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, fragment
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View

@@ -7,8 +7,8 @@ import streamlit as st
 from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t

@@ -6,8 +6,8 @@ import streamlit as st
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.url import step_through

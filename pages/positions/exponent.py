@@ -5,8 +5,8 @@ import streamlit as st
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
 from pages.positions.matrix import choose_size, chosen_size
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, fragment, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View

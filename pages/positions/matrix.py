@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.positions.figures.sinusoids import position_figure, similarity_chart, vector_chart, waves_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, fragment, lazy_box
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View

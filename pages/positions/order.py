@@ -7,8 +7,8 @@ import streamlit as st
 from pages.positions.figures.models import ALIKE, order_chart
 from pages.positions.schemes import models_at_hand
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, say
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
@@ -17,6 +17,7 @@ from pages.ui.models import kind_of, model_names, offer_model, open_or_say
 from pages.ui.number_format import markdown_table, significant
 from pages.ui.url import switch
 from pages.ui.verdict import class_word
+from pages.ui.waiting import awaited
 from transformer_core.analysis.positions.order_worth import (
     MEASURES,
     OrderWorth,

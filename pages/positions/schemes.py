@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, fragment, lazy_box
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View

@@ -6,8 +6,8 @@ from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
 from pages.positions.schemes import choose_word
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.exports import export_matrix, one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View

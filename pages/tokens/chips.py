@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips, to_html
 from pages.ui.asking import Answer
-from pages.ui.boxes import lazy_box
 from pages.ui.component import registered
+from pages.ui.experiment import lazy_box
 from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.language import language, strings, t
 from pages.ui.table_files import rows_csv, to_npz

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.tokens.figures import MEASURES, one_hot_figure
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import ask_first, fragment, lazy_box
+from pages.ui.experiment import ask_first, fragment, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View

@@ -7,8 +7,8 @@ import streamlit as st
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, cost_chart
 from pages.ui.asking import ask
-from pages.ui.boxes import ask_first, fragment, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, fragment, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui.boxes import lazy_box
+from pages.ui.experiment import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import joined, plain, section, t
 from pages.ui.number_format import markdown_table

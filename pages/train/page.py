@@ -10,7 +10,7 @@ from pages.train.panel import show_panel
 from pages.train.refitted import show_refitted
 from pages.train.results import show_results, show_try
 from pages.train.runs import show_runs
-from pages.ui.boxes import lazy_box
+from pages.ui.experiment import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page

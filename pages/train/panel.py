@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui.boxes import watch
 from pages.ui.device import device_of_run
 from pages.ui.language import plain, t
 from pages.ui.limits import limits
 from pages.ui.runs import LIVE, in_words, is_live, resume_run
+from pages.ui.waiting import watch
 from pages.ui.who import may_change
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Status

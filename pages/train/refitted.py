@@ -6,13 +6,14 @@ import streamlit as st
 
 from pages.train.figures import map_chart, moves_chart, reach_of
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, awaited, lazy_box
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.number_format import markdown_table
 from pages.ui.runs import is_live
 from pages.ui.url import choose, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.refitted_maps import FEWEST, RefittedMaps, Start, refitted_maps
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.run_store import RunStore

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from pages.train.same_but import LITTLE, points, same_but
-from pages.ui.boxes import ask_first, lazy_box
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import joined, plain, section, t
 from pages.ui.navigation import open_page

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from pages.train.settings import label_of, value_word
-from pages.ui.boxes import lazy_box
+from pages.ui.experiment import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.read_only import read_only_said

@@ -7,14 +7,15 @@ import streamlit as st
 from pages.translation.figures.search import by_width_chart, tree_chart
 from pages.translation.translated import shown_gap, slide_to_default, translated
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import as_old, ask_first, awaited, lazy_box, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import as_old, ask_first, lazy_box, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import Live, follow_finger
 from pages.ui.number_format import markdown_table
 from pages.ui.pickers import shown_word
 from pages.ui.url import slid, slide
+from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.beam_tree import BeamTree, Ranking, beam_tree, best_by_width
 
 WIDEST = 5

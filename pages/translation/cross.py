@@ -22,8 +22,8 @@ from pages.translation.translated import (
     weights_over,
 )
 from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.boxes import ask_first, lazy_box, say
 from pages.ui.charts import show_chart
+from pages.ui.experiment import ask_first, lazy_box, say
 from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell

@@ -7,8 +7,8 @@ import streamlit as st
 from pages.translation.figures.charts import forced_bars
 from pages.translation.translated import translated
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import Cover, ask_first, say, say_number
 from pages.ui.charts import show_chart
+from pages.ui.experiment import Cover, ask_first, say, say_number
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import in_words, read_and_tell, require_length

@@ -5,13 +5,14 @@ import streamlit as st
 from pages.translation.figures.search import by_width_chart, ranked_chart
 from pages.translation.translated import shown_gap
 from pages.ui.asking import Answer
-from pages.ui.boxes import as_old, ask_first, awaited, say
 from pages.ui.charts import show_chart
 from pages.ui.device import tell_of_processor
+from pages.ui.experiment import as_old, ask_first, say
 from pages.ui.language import plain, section, strings, t
 from pages.ui.last_text import read_and_tell
 from pages.ui.number_format import markdown_table
 from pages.ui.url import choose, slide, text_input
+from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.letter_search import (
     LENGTH,
     MOST,

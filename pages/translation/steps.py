@@ -18,8 +18,8 @@ from pages.translation.translated import (
     weights_choices,
     weights_over,
 )
-from pages.ui.boxes import ask_first, lazy_box
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t

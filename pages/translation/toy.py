@@ -6,14 +6,15 @@ import streamlit as st
 
 from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids, toy_logits
 from pages.ui.asking import Answer, ask_once
-from pages.ui.boxes import ask_first, awaited, lazy_box
 from pages.ui.device import tell_of_processor
+from pages.ui.experiment import ask_first, lazy_box
 from pages.ui.exports import export_matrix
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import markdown_table, percent, significant
 from pages.ui.pickers import choose_head
 from pages.ui.url import choose, slide, switch
+from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.toy_batch import (
     CHANGES,
     CONFIG,

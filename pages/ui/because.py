@@ -10,11 +10,11 @@ import streamlit as st
 
 from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
 from pages.ui.asking import ask_once
-from pages.ui.boxes import BRIEF, awaited
 from pages.ui.header import View
 from pages.ui.language import corpus_word, pieces_of, plain, t
 from pages.ui.url import set_choice
 from pages.ui.verdict import HUES, chart_word
+from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import CounterExample, counter_examples
 from transformer_core.analysis.outcome import outcome_of

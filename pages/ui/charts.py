@@ -17,7 +17,7 @@ from pages.figures.charts import (
 from pages.figures.forms import Filled
 from pages.figures.token_strip import PLACE
 from pages.ui.asking import Answer
-from pages.ui.boxes import covered, figure
+from pages.ui.experiment import covered, figure
 from pages.ui.exports import NOTHING, Shows, export_chart
 from pages.ui.in_hall import HALL_HEIGHT, in_hall
 from pages.ui.language import t

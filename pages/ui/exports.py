@@ -17,7 +17,7 @@ from pages.figures.charts import to_html as chart_page
 from pages.figures.matrix import MatrixFigure
 from pages.figures.matrix import to_html as matrix_page
 from pages.ui.asking import Answer
-from pages.ui.boxes import covered
+from pages.ui.experiment import covered
 from pages.ui.headers import PLACE_AGAIN
 from pages.ui.language import language, plain, t
 from pages.ui.models import called

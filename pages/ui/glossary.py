@@ -9,7 +9,7 @@ from html import escape
 
 import streamlit as st
 
-from pages.ui.boxes import covered, say
+from pages.ui.experiment import covered, say
 from pages.ui.in_hall import in_hall
 from pages.ui.language import language, prose, strings, t, words
 

@@ -51,6 +51,11 @@ class View:
         pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
         return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
 
+    @property
+    def name(self) -> str:
+        """The model's name and the text, of what is asked about them."""
+        return f"{self.bundle.name} {self.encoding.text}"
+
     def of(self, answer: Answer[Any]) -> "View":
         """Return this model with the text that an answer of it is of: another one, where the answer is old."""
         if not answer.old:

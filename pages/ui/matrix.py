@@ -12,8 +12,8 @@ import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
 from pages.ui.asking import Answer
-from pages.ui.boxes import figure
 from pages.ui.component import registered
+from pages.ui.experiment import figure
 from pages.ui.exports import caption_of, export_matrix
 from pages.ui.url import in_url, remember
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from pages.ui.boxes import Asked
+from pages.ui.experiment import Asked
 from pages.ui.language import language
 from pages.ui.lectures import Lecture, find_lecture
 from pages.ui.navigation import ICONS

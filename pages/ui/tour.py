@@ -8,8 +8,8 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.ui.asking import ask_once
-from pages.ui.boxes import ask_first
 from pages.ui.card import safe_text
+from pages.ui.experiment import ask_first
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS
 from pages.ui.language import language, plain, t

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import streamlit as st
 
-from pages.ui.boxes import covered, hidden
+from pages.ui.experiment import covered, hidden
 from pages.ui.header import View, word_start
 from pages.ui.language import language, pieces_of, plain, t, words
 from pages.ui.models import offer_model

@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.figures.charts import Shown
 from pages.figures.forms import Filled
 from pages.ui.asking import Answer
-from pages.ui.boxes import ask_first, say
 from pages.ui.charts import Drawing, show_chart, show_drawing
+from pages.ui.experiment import ask_first, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t

@@ -5,10 +5,11 @@ from typing import Any
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import awaited, say, say_when_busy
+from pages.ui.experiment import say
 from pages.ui.language import t
 from pages.ui.number_format import markdown_table, milliseconds, significant
 from pages.ui.url import choose, step_through
+from pages.ui.waiting import awaited, say_when_busy
 from pages.why.figures import Square
 from pages.why.frame import SEED, Desk, Finding, Question, layer_of, measure_again
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import say_number
+from pages.ui.experiment import say_number
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.live import Live, follow_finger

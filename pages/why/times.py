@@ -5,10 +5,10 @@ from typing import Any
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
-from pages.ui.boxes import awaited, say_when_busy
 from pages.ui.language import t
 from pages.ui.number_format import milliseconds
 from pages.ui.url import choose, step_through
+from pages.ui.waiting import awaited, say_when_busy
 from pages.why.frame import SEED, Desk, Finding, Question, measure_again
 from transformer_core.analysis.why.cost import LENGTHS as TIMED_LENGTHS
 from transformer_core.analysis.why.cost import WIDTHS as TIMED_WIDTHS

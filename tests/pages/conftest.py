@@ -11,7 +11,7 @@ import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 
-from pages.ui import boxes
+from pages.ui import experiment, waiting
 from pages.ui.heavy import pool
 
 SECONDS_FOR_HEAVY_WORK = 120.0
@@ -20,10 +20,10 @@ SECONDS_FOR_HEAVY_WORK = 120.0
 @pytest.fixture(scope="session", autouse=True)
 def _pages_wait() -> Iterator[None]:
     def wait_long(futures: list[Future], seconds: float) -> None:
-        wait(futures, seconds if boxes.covered() else SECONDS_FOR_HEAVY_WORK)
+        wait(futures, seconds if experiment.covered() else SECONDS_FOR_HEAVY_WORK)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boxes, "wait", wait_long)
+        patch.setattr(waiting, "wait", wait_long)
         patch.setattr("pages.ui.heavy.SECONDS_WAITED_FOR", SECONDS_FOR_HEAVY_WORK)
         yield
     pool().close()

@@ -10,7 +10,7 @@ import torch
 
 from pages.masks.batch import CHARACTERS
 from pages.ui.asking import Answer, ask
-from pages.ui.boxes import covered
+from pages.ui.experiment import covered
 from pages.ui.language import words
 from tests.helpers import pages
 from tests.helpers.browser import BUNDLE

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import asking, boxes, heavy
+from pages.ui import asking, heavy, waiting
 from pages.ui.asking import ask, ask_away, ask_once, forget_answers
 from pages.ui.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool, ProcessDiedError
 from pages.ui.language import words
@@ -74,8 +74,8 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     """Have pages use a pool of one process, for which they wait no longer than on a server."""
     own = Pool(1)
     monkeypatch.setattr(asking, "pool", lambda: own)
-    monkeypatch.setattr(boxes, "pool", lambda: own)
-    monkeypatch.setattr(boxes, "wait", wait)
+    monkeypatch.setattr(waiting, "pool", lambda: own)
+    monkeypatch.setattr(waiting, "wait", wait)
     forget_answers()
     yield own
     own.close()
@@ -247,7 +247,7 @@ def page_of(name: str, *, stays: bool = False) -> AppTest:
     """Run a page that shows one answer of heavy_work."""
     source = f"""
         import streamlit as st
-        from pages.ui.boxes import awaited
+        from pages.ui.waiting import awaited
         from tests.helpers import heavy_work
 
         asked = st.session_state.get("asked", {{}})
@@ -298,7 +298,7 @@ def test_a_page_shows_how_far_it_is_and_a_person_cancels_and_asks_again(
 
 
 def test_a_page_shows_what_comes_at_once_without_a_box(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boxes, "SECONDS_AT_ONCE", 60.0)
+    monkeypatch.setattr(waiting, "SECONDS_AT_ONCE", 60.0)
     app = asks(page_of("drawn"), count=4)
     assert said(app) == ["came 4"]
     assert not bars(app)

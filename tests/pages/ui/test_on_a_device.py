@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pages.my_model.about import KINDS_OF_PAGE
-from pages.ui import boxes
+from pages.ui import experiment
 from pages.ui.asking import computing_here, forget_answers
 from pages.ui.language import words
 from pages.ui.models import forget_models, kind_of, open_bundle, shipped_names
@@ -70,7 +70,7 @@ def _boxes_open(monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(name: str) -> str | None:
         return "true" if name.endswith("_open") and name not in TRAINING else current(name)
 
-    monkeypatch.setattr(boxes, "current", opened)
+    monkeypatch.setattr(experiment, "current", opened)
 
 
 def in_gate(case: tuple[str, str, str]) -> bool:
