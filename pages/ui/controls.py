@@ -292,7 +292,7 @@ class Text(Control[T]):
             and the default can always be read.
         most: characters that fit in it.
         height: in pixels, of a box for several lines; 0 for one line.
-        pause: of the hand that types, until the page runs.
+        pause: of the hand that types, until the page runs; None where it runs once the box is left.
         placeholder: what stands in it while it is empty.
     """
 
@@ -301,7 +301,7 @@ class Text(Control[T]):
     parse: Callable[[Any, str], T] | None = field(default=None, kw_only=True)
     most: int | None = field(default=None, kw_only=True)
     height: int = field(default=0, kw_only=True)
-    pause: Of[str] = field(default="0ms", kw_only=True)
+    pause: Of[str] | None = field(default="0ms", kw_only=True)
     placeholder: str | None = field(default=None, kw_only=True)
     follows: ClassVar[Literal["choices", "sliders", "boxes"]] = "boxes"
 
@@ -338,7 +338,9 @@ class Text(Control[T]):
             )
         else:
             pause = _of(self.pause, view)
-            text = st.text_input(label, text, key=key, live=pause, max_chars=self.most, placeholder=self.placeholder)
+            text = st.text_input(
+                label, text, key=key, live=pause or False, max_chars=self.most, placeholder=self.placeholder
+            )
             st.session_state.setdefault("typed", {})[self.name] = text
         keep(self.name, text, default)
 
