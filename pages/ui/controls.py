@@ -320,8 +320,19 @@ class Text(Control[T]):
         return self._parsed(view, self.written(view))
 
     def written(self, view: "View | None" = None) -> str:
-        text = chosen(self.name, _of(self.default, view), lambda asked: str(asked)[: self.most], "")
-        return text if linked() is not None or self.parse is None else last_read(self.name) or text
+        default = str(_of(self.default, view))
+        text = chosen(self.name, default, lambda asked: str(asked)[: self.most], "")
+        if linked() is not None or self.parse is None:
+            return text
+        texts = (text, last_read(self.name), default)
+        return next((one for one in texts if one is not None and self._can_read(view, one)), text)
+
+    def _can_read(self, view: "View | None", text: str) -> bool:
+        try:
+            self._parsed(view, text)
+        except ValueError:
+            return False
+        return True
 
     def show(self, view: "View | None" = None) -> T:
         """Show the box, say in a line below where what is shown is of another text, and return the value."""
