@@ -45,6 +45,7 @@ from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.index import index_routes
 from pages.ui.live import PicturesFirst, live_routes
+from pages.ui.navigation import HIDDEN, ICONS
 from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import ChangesFirst
 from pages.ui.underway import underway_routes
@@ -102,7 +103,7 @@ app = st.App(
         *projector_routes(),
         *room_routes(),
         *health_routes(),
-        *index_routes(),
+        *index_routes((*ICONS, *HIDDEN)),
     ],
     middleware=[*guard(), Middleware(ChangesFirst), Middleware(PicturesFirst), Middleware(GiveKey)],
     on_script_error=show_error,
