@@ -35,10 +35,7 @@ from pages.lab.heads import live_board
 from pages.lab.steer import live_steer
 from pages.masks.page import MASKS
 from pages.norm.vector import live_vector
-from pages.positions.exponent import live_exponent
-from pages.positions.matrix import live_matrix
-from pages.positions.schemes import live_schemes
-from pages.positions.sum import live_sum
+from pages.positions.page import POSITIONS
 from pages.room import live_parts
 from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
@@ -61,7 +58,6 @@ LIVE = {
     ("attention", "tendencies"): live_tendencies,
     ("attention", "effect"): live_effect,
     ("embeddings", "sentence"): live_sentence,
-    ("positions", "matrix"): live_matrix,
     ("norm", "vector"): live_vector,
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
@@ -79,17 +75,14 @@ LIVE = {
     ("gpt", "mask"): live_mask,
     ("gpt", "lens"): live_lens,
     ("gpt", "verse"): live_verse,
-    ("positions", "exponent"): live_exponent,
-    ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,
     ("why", "symmetry"): live_symmetry,
     ("why", "scaling"): live_scaling,
     ("feed_forward", "bernoulli"): live_coin,
-    ("positions", "sum"): live_sum,
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS,)),
+    **live_parts((MASKS, POSITIONS)),
 }
 app = st.App(
     ENTRY,
