@@ -16,9 +16,7 @@ from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
 from pages.encoder.sum import live_sum as live_logit
 from pages.encoder.sure import live_sure
-from pages.feed_forward.coin import live_coin
-from pages.feed_forward.curves import live_curves
-from pages.feed_forward.neurons import live_neurons
+from pages.feed_forward.page import FEED_FORWARD
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
 from pages.gpt.draw import live_draw
@@ -69,8 +67,6 @@ LIVE = {
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,
     ("encoder", "edit"): live_edit,
-    ("feed_forward", "neurons"): live_neurons,
-    ("feed_forward", "curves"): live_curves,
     ("gpt", "write"): live_write,
     ("gpt", "mask"): live_mask,
     ("gpt", "lens"): live_lens,
@@ -78,11 +74,10 @@ LIVE = {
     ("why", "projections"): live_projections,
     ("why", "symmetry"): live_symmetry,
     ("why", "scaling"): live_scaling,
-    ("feed_forward", "bernoulli"): live_coin,
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD)),
 }
 app = st.App(
     ENTRY,
