@@ -32,7 +32,7 @@ from pages.home.verdict import live_verdict
 from pages.lab.heads import live_board
 from pages.lab.steer import live_steer
 from pages.masks.page import MASKS
-from pages.norm.vector import live_vector
+from pages.norm.page import NORM
 from pages.positions.page import POSITIONS
 from pages.room import live_parts
 from pages.translation.beam import live_beam
@@ -56,7 +56,6 @@ LIVE = {
     ("attention", "tendencies"): live_tendencies,
     ("attention", "effect"): live_effect,
     ("embeddings", "sentence"): live_sentence,
-    ("norm", "vector"): live_vector,
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
     ("encoder", "sure"): live_sure,
@@ -77,7 +76,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS, FEED_FORWARD)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM)),
 }
 app = st.App(
     ENTRY,
