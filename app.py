@@ -11,7 +11,7 @@ from pages.attention.flow import live_flow
 from pages.attention.heads import live_heads
 from pages.attention.tendencies import live_tendencies
 from pages.bert.fill import live_fill
-from pages.embeddings.sentence import live_sentence
+from pages.embeddings.page import EMBEDDINGS
 from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
 from pages.encoder.sum import live_sum as live_logit
@@ -55,7 +55,6 @@ LIVE = {
     ("attention", "flow"): live_flow,
     ("attention", "tendencies"): live_tendencies,
     ("attention", "effect"): live_effect,
-    ("embeddings", "sentence"): live_sentence,
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
     ("encoder", "sure"): live_sure,
@@ -76,7 +75,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS)),
 }
 app = st.App(
     ENTRY,

@@ -5,7 +5,6 @@ import math
 import streamlit as st
 
 from pages.feed_forward.figures.activations import error_chart, tosses_chart
-from pages.feed_forward.neurons import SITES
 from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
@@ -94,4 +93,4 @@ def _errors(answer: Answer[CoinTosses]) -> None:
         )
 
 
-BERNOULLI = Part("feed_forward", "bernoulli", _show, _picture, (X, DRAWS, SEED), sites=SITES)
+BERNOULLI = Part("feed_forward", "bernoulli", _show, _picture, (X, DRAWS, SEED))

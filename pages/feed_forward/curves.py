@@ -3,11 +3,10 @@
 import streamlit as st
 
 from pages.feed_forward.figures.activations import curves_chart, difference_chart
-from pages.feed_forward.neurons import SITES
 from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Values, layer_control, token_control
+from pages.ui.controls import Values, layer_control, show_in_columns, token_control
 from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -31,11 +30,7 @@ def _picture(view: View, values: Values) -> Live:
 @fragment
 def _show(view: View) -> None:
     """Show the curves with the sentence's own pre-activations under them, and numbers about both."""
-    layers, tokens = st.columns([1, 1])
-    with layers:
-        layer = LAYER.show(view)
-    with tokens:
-        TOKEN.show(view)
+    layer, _ = show_in_columns(view, LAYER, TOKEN)
     (drawing,) = CURVES.live(view).drawings
     answer: Answer[OwnActivations] = drawing.answer
     found = answer.value
@@ -86,4 +81,4 @@ def _try_difference(answer: Answer[OwnActivations]) -> None:
         )
 
 
-CURVES = Part("feed_forward", "curves", _show, _picture, (LAYER, TOKEN), sites=SITES)
+CURVES = Part("feed_forward", "curves", _show, _picture, (LAYER, TOKEN))

@@ -7,7 +7,7 @@ from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, stronge
 from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.controls import Slider, Values, layer_control
+from pages.ui.controls import Slider, Values, layer_control, show_in_columns
 from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -27,7 +27,6 @@ from transformer_core.analysis.feed_forward.neurons import (
     without_neuron,
 )
 
-SITES = ("*.feed_forward.activation", "*.feed_forward.pre_activation")
 SENTENCES = 300
 TOP = 24
 MOVES = ("nothing", "little", "much", "flips")
@@ -69,11 +68,7 @@ def _picture(view: View, values: Values) -> Live:
 @fragment
 def _show(view: View) -> None:
     """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
-    layers, chosen = st.columns([1, 1], gap="large")
-    with layers:
-        layer = LAYER.show(view)
-    with chosen:
-        neuron = NEURON.show(view)
+    layer, neuron = show_in_columns(view, LAYER, NEURON, gap="large")
     (picture,) = (one for one in NEURONS.live(view).pictures if isinstance(one, Picture))
     columns = picture.answer.value.columns
 
@@ -246,5 +241,5 @@ def _counts(found: CorpusNeurons) -> str:
     return markdown_table(head, rows, right=len(head))
 
 
-NEURONS = Part("feed_forward", "neurons", _show, _picture, (LAYER, NEURON), sites=SITES)
-DEAD = Part("feed_forward", "dead", _show_dead, sites=SITES)
+NEURONS = Part("feed_forward", "neurons", _show, _picture, (LAYER, NEURON))
+DEAD = Part("feed_forward", "dead", _show_dead)

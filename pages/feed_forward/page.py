@@ -8,7 +8,10 @@ from pages.room import Page
 from pages.ui.header import header
 from pages.ui.models import READERS
 
-FEED_FORWARD = Page("feed_forward", lambda: header(kinds=READERS), (CURVES, BERNOULLI, NEURONS, DEAD, SWAP))
+SITES = ("*.feed_forward.activation", "*.feed_forward.pre_activation")
+FEED_FORWARD = Page(
+    "feed_forward", lambda: header(kinds=READERS), (CURVES, BERNOULLI, NEURONS, DEAD, SWAP), sites=SITES
+)
 
 if __name__ == "__main__":
     FEED_FORWARD.show()

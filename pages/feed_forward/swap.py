@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
-from pages.feed_forward.neurons import MOVES, SENTENCES, SITES, size_of_move
+from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
 from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import show_chart
@@ -85,4 +85,4 @@ def _table(found: SwappedOnCorpus) -> str:
     return f"**{title}**\n\n{markdown_table(head, rows, right=len(head) - 1)}"
 
 
-SWAP = Part("feed_forward", "swap", _show, sites=SITES)
+SWAP = Part("feed_forward", "swap", _show)

@@ -5,11 +5,10 @@ from typing import Any
 import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
-from pages.norm.vector import SITES
 from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Kept, Slider
+from pages.ui.controls import Choice, Kept, Slider, show_in_columns
 from pages.ui.device import tell_of_processor
 from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.header import View
@@ -34,15 +33,9 @@ SAME = 100.0
 
 
 @fragment
-def _show(_: View) -> None:
+def _show(view: View) -> None:
     """Ask what happens to the gradient, measure it, and train on request."""
-    depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")
-    with depth_place:
-        n_layers = LAYERS.show()
-    with width_place:
-        d_model = WIDTH.show()
-    with seed_place:
-        seed = SEED.show()
+    n_layers, d_model, seed = show_in_columns(view, LAYERS, WIDTH, SEED, widths=(2, 1, 1), gap="large")
     tell_of_processor()
     _gradients(n_layers, d_model, seed)
     _train(n_layers, seed)
@@ -122,4 +115,4 @@ def _train(n_layers: int, seed: int) -> None:
     )
 
 
-DEPTH = Part("norm", "depth", _show, sites=SITES)
+DEPTH = Part("norm", "depth", _show)

@@ -6,7 +6,6 @@ from pathlib import Path
 import streamlit as st
 
 from pages.norm.figures import name_of, order_chart, written_chart
-from pages.norm.vector import SITES
 from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
@@ -285,4 +284,4 @@ def _first_dimension(order: str, found: SublayerSteps, bundle: Bundle) -> str:
     return rf"\begin{{aligned}}{lines[0]}\\{lines[1]}\end{{aligned}}"
 
 
-ORDERS = Part("norm", "orders", _show, sites=SITES)
+ORDERS = Part("norm", "orders", _show)

@@ -21,7 +21,8 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
         under_the_glass(view, sites=sites)
 
 
-NORM = Page("norm", lambda: header(kinds=READERS), (VECTOR, RESIDUAL, ORDERS, DEPTH), glass=look_through)
+SITES = ("*norm.*", "*.residual", "*.output")
+NORM = Page("norm", lambda: header(kinds=READERS), (VECTOR, RESIDUAL, ORDERS, DEPTH), sites=SITES, glass=look_through)
 
 if __name__ == "__main__":
     NORM.show()

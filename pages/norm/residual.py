@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.norm.figures import growth_chart, name_of, shares_chart, sum_figure, written_chart
-from pages.norm.vector import SITES
 from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
@@ -103,4 +102,4 @@ def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
         )
 
 
-RESIDUAL = Part("norm", "residual", _show, sites=SITES)
+RESIDUAL = Part("norm", "residual", _show)

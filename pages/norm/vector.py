@@ -7,7 +7,7 @@ from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Slider, Values, layer_control, token_control
+from pages.ui.controls import Choice, Slider, Values, layer_control, show_in_columns, token_control
 from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -18,7 +18,6 @@ from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 
-SITES = ("*norm.*", "*.residual", "*.output")
 UNMOVED = 0.01
 
 
@@ -65,9 +64,7 @@ def _picture(view: View, values: Values) -> Live:
 @fragment
 def _show(view: View) -> None:
     """Show the vector before and after the norm; the two variants and the scaled input below."""
-    for place, control in zip(st.columns([1, 2, 1.4]), (LAYER, SUBLAYER, TOKEN), strict=True):
-        with place:
-            control.show(view)
+    show_in_columns(view, LAYER, SUBLAYER, TOKEN, widths=(1, 2, 1.4))
     before, variant, scaled = VECTOR.live(view).drawings
     figure, _, numbers_place = st.columns([28, 3, 18])
     with figure:
@@ -159,4 +156,4 @@ def _scaled(drawing: Drawing) -> None:
         say(section("norm", "scale_after"), small=True)
 
 
-VECTOR = Part("norm", "vector", _show, _picture, (LAYER, SUBLAYER, TOKEN, POWER), sites=SITES)
+VECTOR = Part("norm", "vector", _show, _picture, (LAYER, SUBLAYER, TOKEN, POWER))

@@ -5,7 +5,6 @@ import streamlit as st
 
 from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves
-from pages.positions.matrix import SITES
 from pages.room import Part
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import show_chart
@@ -159,4 +158,4 @@ def _how_measured(found: Beyond) -> None:
         )
 
 
-BEYOND = Part("positions", "beyond", _show, sites=SITES)
+BEYOND = Part("positions", "beyond", _show)

@@ -3,11 +3,11 @@
 import streamlit as st
 
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
-from pages.positions.matrix import SITES, show_side_by_side, size_controls
+from pages.positions.matrix import size_controls
 from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.controls import Values
+from pages.ui.controls import Values, show_in_columns
 from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
@@ -61,7 +61,7 @@ def _show(view: View) -> None:
         r"\sin(pos\cdot 10000^{-2i/d}),\;\cos(pos\cdot 10000^{-2i/d})\qquad\longleftrightarrow\qquad"
         r"\sin(pos\cdot 10000^{-4i/d}),\;\cos(pos\cdot 10000^{-2(2i+1)/d})"
     )
-    length, d_model = show_side_by_side(view, LENGTH, D_MODEL)
+    length, d_model = show_in_columns(view, LENGTH, D_MODEL)
     (picture,) = (one for one in EXPONENT.live(view).pictures if isinstance(one, Picture))
     answer: Answer[Exponents] = picture.answer
     show_picture(picture)
@@ -94,4 +94,4 @@ def _show(view: View) -> None:
         say(section("positions", "exponent_after"))
 
 
-EXPONENT = Part("positions", "exponent", _show, _picture, (LENGTH, D_MODEL), sites=SITES)
+EXPONENT = Part("positions", "exponent", _show, _picture, (LENGTH, D_MODEL))

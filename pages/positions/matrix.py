@@ -12,7 +12,7 @@ from pages.positions.figures.sinusoids import position_figure, similarity_chart,
 from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Control, Slider, Values
+from pages.ui.controls import Choice, Control, Slider, Values, show_in_columns
 from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
@@ -24,7 +24,6 @@ from pages.ui.number_format import significant, significant_in_tex
 from pages.ui.url import chosen, held, keep
 from transformer_core.analysis.positions.sinusoids import ShiftRotation, position_matrix, step_as_rotation
 
-SITES = ("*position_embedding", "*embedding.*")
 LONGEST = WIDEST = 512
 MOST_CURVES = 6
 FIRST_CURVES = (0, 16, 32, 48)
@@ -177,24 +176,15 @@ def _picture(view: View, values: Values) -> Live:
     return Live((Picture("positions_matrix", figure, answer, pins=False),), drawings=tuple(drawings))
 
 
-def show_side_by_side(view: View, *controls: Slider[int]) -> list[int]:
-    """Show sliders beside each other, and return what they hold."""
-    values = []
-    for place, control in zip(st.columns(len(controls)), controls, strict=True):
-        with place:
-            values.append(control.show(view))
-    return values
-
-
 @fragment
 @one_export
 def _show(view: View) -> None:
     """Show the matrix for any size, its curves and similarities, and the step of one position."""
-    length, d_model = show_side_by_side(view, LENGTH, D_MODEL)
+    length, d_model = show_in_columns(view, LENGTH, D_MODEL)
     matrix_place, picked_place = st.container(), st.container()
     with picked_place:
         st.subheader(t("positions.picked_heading"), anchor=False)
-        pos, pair, shift = show_side_by_side(view, POS, PAIR, SHIFT)
+        pos, pair, shift = show_in_columns(view, POS, PAIR, SHIFT)
     left, right = matrix_place.columns([11, 9], gap="large")
     with right:
         COLUMNS.show(view)
@@ -225,5 +215,4 @@ MATRIX = Part(
     _show,
     _picture,
     (LENGTH, D_MODEL, COLUMNS, MEASURE, POS, PAIR, SHIFT),
-    sites=SITES,
 )

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.positions.figures.models import ALIKE, order_chart
-from pages.positions.matrix import SITES
 from pages.positions.schemes import models_at_hand
 from pages.room import Part
 from pages.ui.asking import Answer
@@ -244,4 +243,4 @@ def _show(view: View) -> None:
         _beside([(view.bundle, answer.value), *others])
 
 
-ORDER = Part("positions", "order", _show, sites=SITES)
+ORDER = Part("positions", "order", _show)

@@ -10,7 +10,10 @@ from pages.room import Page
 from pages.ui.header import header
 from pages.ui.models import READERS
 
-POSITIONS = Page("positions", lambda: header(kinds=READERS), (MATRIX, EXPONENT, SCHEMES, SUM, ORDER, BEYOND))
+SITES = ("*position_embedding", "*embedding.*")
+POSITIONS = Page(
+    "positions", lambda: header(kinds=READERS), (MATRIX, EXPONENT, SCHEMES, SUM, ORDER, BEYOND), sites=SITES
+)
 
 if __name__ == "__main__":
     POSITIONS.show()

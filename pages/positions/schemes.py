@@ -3,11 +3,10 @@
 import streamlit as st
 
 from pages.positions.figures.models import distance_chart, schemes_figure
-from pages.positions.matrix import SITES
 from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Slider, Values, head_control
+from pages.ui.controls import Choice, Slider, Values, head_control, show_in_columns
 from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
@@ -127,19 +126,13 @@ def _picture(view: View, values: Values) -> Live:
     return Live((Picture("positions_schemes", figure, answer),), drawings=(drawing,))
 
 
-def _show_controls(view: View) -> None:
-    for widths, controls in (((1, 2), (WORD, HEAD)), ((1, 1), (LENGTH, PAIR))):
-        for place, control in zip(st.columns(widths), controls, strict=True):
-            with place:
-                control.show(view)
-    SHOWN.show(view)
-
-
 @fragment
 @one_export
 def _show(view: View) -> None:
     """Show the scores of one word at every pair of places, under each scheme."""
-    _show_controls(view)
+    show_in_columns(view, WORD, HEAD, widths=(1, 2))
+    show_in_columns(view, LENGTH, PAIR)
+    SHOWN.show(view)
     values = SCHEMES.values(view)
     try:
         live = SCHEMES.live(view)
@@ -164,4 +157,4 @@ def _show(view: View) -> None:
     _try_peak(found, _arguments(values))
 
 
-SCHEMES = Part("positions", "schemes", _show, _picture, (WORD, HEAD, LENGTH, PAIR, SHOWN), sites=SITES)
+SCHEMES = Part("positions", "schemes", _show, _picture, (WORD, HEAD, LENGTH, PAIR, SHOWN))

@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
-from pages.positions.matrix import SITES
 from pages.positions.schemes import word_control
 from pages.room import Part
 from pages.ui.asking import ask_once
@@ -148,4 +147,4 @@ def _show(view: View) -> None:
     try_counted(view)
 
 
-SUM = Part("positions", "sum", _show, _picture, sites=SITES)
+SUM = Part("positions", "sum", _show, _picture)

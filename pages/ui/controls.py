@@ -402,6 +402,22 @@ class Seed(Control[int]):
         self.take((self.read() + 1) % (self.most + 1))
 
 
+def show_in_columns(
+    view: "View | None", *controls: Control[Any], widths: Sequence[float] | None = None, **columns: Any
+) -> list[Any]:
+    """Show controls beside each other, and return what they hold.
+
+    Args:
+        widths: relative ones; equal by default.
+        columns: as of Streamlit's columns.
+    """
+    values = []
+    for place, control in zip(st.columns(widths or len(controls), **columns), controls, strict=True):
+        with place:
+            values.append(control.show(view))
+    return values
+
+
 class Values:
     """What the controls of a part hold: by control, so that each has its type.
 
