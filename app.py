@@ -35,6 +35,7 @@ from pages.masks.page import MASKS
 from pages.norm.page import NORM
 from pages.positions.page import POSITIONS
 from pages.room import live_parts
+from pages.tokens.page import TOKENS
 from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
@@ -75,7 +76,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS)),
 }
 app = st.App(
     ENTRY,
