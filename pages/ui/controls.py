@@ -391,6 +391,44 @@ class Kept(Control[T]):
             keep(self.name, value, "")
 
 
+@dataclass(frozen=True)
+class Seed(Control[int]):
+    """The seed of what a page draws, without a widget; a button takes the next one.
+
+    Args:
+        most: after it comes 0 again.
+    """
+
+    default: int = 0
+    most: int = MOST_SEED
+
+    def default_of(self, view: "View | None" = None) -> int:
+        return self.default
+
+    def read(self, view: "View | None" = None) -> int:
+        return chosen(self.name, self.default, lambda asked: whole_number(asked, self.most), f"0 … {self.most}")
+
+    def next(self) -> None:
+        """Take the seed after the chosen one; only in a callback."""
+        self.take((self.read() + 1) % (self.most + 1))
+
+
+def show_in_columns(
+    view: "View | None", *controls: Control[Any], widths: Sequence[float] | None = None, **columns: Any
+) -> list[Any]:
+    """Show controls beside each other, and return what they hold.
+
+    Args:
+        widths: relative ones; equal by default.
+        columns: as of Streamlit's columns.
+    """
+    values = []
+    for place, control in zip(st.columns(widths or len(controls), **columns), controls, strict=True):
+        with place:
+            values.append(control.show(view))
+    return values
+
+
 class Values:
     """What the controls of a part hold: by control, so that each has its type.
 
