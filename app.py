@@ -49,8 +49,7 @@ from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import ChangesFirst
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
-from pages.why.query_key import live_projections, live_symmetry
-from pages.why.scaling import live_scaling
+from pages.why.page import WHY
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
@@ -81,15 +80,12 @@ LIVE = {
     ("gpt", "verse"): live_verse,
     ("positions", "exponent"): live_exponent,
     ("positions", "schemes"): live_schemes,
-    ("why", "projections"): live_projections,
-    ("why", "symmetry"): live_symmetry,
-    ("why", "scaling"): live_scaling,
     ("feed_forward", "bernoulli"): live_coin,
     ("positions", "sum"): live_sum,
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS,)),
+    **live_parts((MASKS, WHY)),
 }
 app = st.App(
     ENTRY,
