@@ -31,8 +31,7 @@ from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
 from pages.home.verdict import live_verdict
-from pages.lab.heads import live_board
-from pages.lab.steer import live_steer
+from pages.lab.page import LAB
 from pages.masks.page import MASKS
 from pages.norm.vector import live_vector
 from pages.positions.exponent import live_exponent
@@ -82,10 +81,8 @@ LIVE = {
     ("positions", "schemes"): live_schemes,
     ("feed_forward", "bernoulli"): live_coin,
     ("positions", "sum"): live_sum,
-    ("lab", "heads"): live_board,
-    ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, WHY)),
+    **live_parts((LAB, MASKS, WHY)),
 }
 app = st.App(
     ENTRY,
