@@ -30,7 +30,7 @@ from pages.gpt.write import live_write
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
-from pages.home.verdict import live_verdict
+from pages.home.verdict import VERDICT
 from pages.lab.page import LAB
 from pages.masks.page import MASKS
 from pages.norm.vector import live_vector
@@ -52,7 +52,7 @@ from pages.why.page import WHY
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
-    ("home", "verdict"): live_verdict,
+    ("home", "verdict"): VERDICT.live,
     ("attention", "heads"): live_heads,
     ("attention", "arcs"): live_arcs,
     ("attention", "flow"): live_flow,
