@@ -7,14 +7,13 @@ that opens comes before that page does, marked by LEAVES: the step that is left 
 
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Match, Route
 from starlette.types import Scope
-from streamlit import file_util
 
+from pages.ui.inside_streamlit import static_folder
 from pages.ui.link import LEAVES, below_base
 
 ONE_STEP_A_PAGE = """{
@@ -31,7 +30,7 @@ ONE_STEP_A_PAGE = """{
 @cache
 def index() -> str:
     """Return the page's HTML."""
-    streamlits = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    streamlits = (static_folder() / "index.html").read_text(encoding="utf-8")
     return streamlits.replace("<script", f"<script>{ONE_STEP_A_PAGE}</script>\n    <script", 1)
 
 

@@ -26,19 +26,19 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from pages.ui.connections import Connections, most_asking
-from pages.ui.fragments import drop_what_lies_inside
 from pages.ui.guard import Guard, allowed_hosts
 from pages.ui.headers import embedding_sites
 from pages.ui.heavy import pool
 from pages.ui.heavy_process import give_back_memory
 from pages.ui.hooks import SERVING, STOPPING
+from pages.ui.inside_streamlit import drop_what_lies_inside, end_gone_sessions
 from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
 from pages.ui.link import below_base
 from pages.ui.log import quiet_logs
 from pages.ui.models import READERS, leave_out, open_bundle, shipped_names
 from pages.ui.runs import start_waiting, stop_launching
-from pages.ui.uploads import UploadBounds, end_gone_sessions
+from pages.ui.uploads import UploadBounds
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle_files import BundleError
 from transformer_core.training.runs.store.folder import default_root, sweep

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.ui.inside_streamlit import is_back_or_forward
 from pages.ui.language import plain, t
 from pages.ui.link import LEAVES, linked
 
@@ -42,8 +42,7 @@ def arrive(language: str) -> None:
     if "kept" not in st.session_state and LEFT_OUT in st.query_params:
         names = plain(st.query_params.pop(LEFT_OUT)[:80]).replace(".", ", ")
         st.toast(t("url.left_out", names=names), icon=":material/link_off:", duration="long")
-    run = get_script_run_ctx()
-    if run is not None and run.is_history_navigation:
+    if is_back_or_forward():
         stays = {"lang", *left_out()}
         st.session_state.kept = {name: value for name, value in _kept().items() if name in stays}
     if "lang" not in st.query_params:
