@@ -21,12 +21,7 @@ from pages.feed_forward.curves import live_curves
 from pages.feed_forward.neurons import live_neurons
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
-from pages.gpt.draw import live_draw
-from pages.gpt.lens import live_lens
-from pages.gpt.mask import live_mask
-from pages.gpt.next import live_next
-from pages.gpt.verse import live_verse
-from pages.gpt.write import live_write
+from pages.gpt.page import GPT
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
@@ -70,15 +65,9 @@ LIVE = {
     ("translation", "cross"): live_cross,
     ("translation", "beam"): live_beam,
     ("bert", "fill"): live_fill,
-    ("gpt", "next"): live_next,
-    ("gpt", "draw"): live_draw,
     ("encoder", "edit"): live_edit,
     ("feed_forward", "neurons"): live_neurons,
     ("feed_forward", "curves"): live_curves,
-    ("gpt", "write"): live_write,
-    ("gpt", "mask"): live_mask,
-    ("gpt", "lens"): live_lens,
-    ("gpt", "verse"): live_verse,
     ("positions", "exponent"): live_exponent,
     ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,
@@ -89,7 +78,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS,)),
+    **live_parts((GPT, MASKS)),
 }
 app = st.App(
     ENTRY,

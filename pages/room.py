@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.glass.box import under_the_glass
-from pages.ui.controls import Choice, Control, Values
+from pages.ui.controls import Choice, Control, Values, values_of
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View
 from pages.ui.language import language, prose, t
@@ -47,7 +47,7 @@ class Part:
         Raises:
             ValueError: a text among them cannot be read.
         """
-        return Values({control.name: control.read(view) for control in self.controls})
+        return values_of(self.controls, view)
 
     def live(self, view: View) -> Live:
         """Return the picture of what its controls hold.
