@@ -10,7 +10,7 @@ from pages.attention.effect import live_effect
 from pages.attention.flow import live_flow
 from pages.attention.heads import live_heads
 from pages.attention.tendencies import live_tendencies
-from pages.bert.fill import live_fill
+from pages.bert.page import BERT
 from pages.embeddings.sentence import live_sentence
 from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
@@ -64,7 +64,6 @@ LIVE = {
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,
     ("translation", "beam"): live_beam,
-    ("bert", "fill"): live_fill,
     ("encoder", "edit"): live_edit,
     ("feed_forward", "neurons"): live_neurons,
     ("feed_forward", "curves"): live_curves,
@@ -78,7 +77,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((GPT, MASKS)),
+    **live_parts((BERT, GPT, MASKS)),
 }
 app = st.App(
     ENTRY,
