@@ -323,17 +323,12 @@ class Text(Control[T]):
         return self._parsed(view, _of(self.default, view))
 
     def read(self, view: "View | None" = None) -> T:
-        """Return what was typed; on a page, the default where neither that nor the last text can be read.
+        """Return what was typed.
 
         Raises:
-            ValueError: as parse does, of a link's text.
+            ValueError: as parse does, of a text that no page has read yet.
         """
-        try:
-            return self._parsed(view, self.written(view))
-        except ValueError:
-            if linked() is not None:
-                raise
-            return self.default_of(view)
+        return self._parsed(view, self.written(view))
 
     def written(self, view: "View | None" = None) -> str:
         text = chosen(self.name, _of(self.default, view), lambda asked: str(asked)[: self.most], "")
