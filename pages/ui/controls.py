@@ -303,7 +303,7 @@ class Text(Control[T]):
             and the default can always be read.
         most: characters that fit in it.
         height: in pixels, of a box for several lines; 0 for one line.
-        pause: of the hand that types, until the page runs.
+        pause: of the hand that types, until the page runs; None where it runs once the box is left.
         placeholder: what stands in it while it is empty.
     """
 
@@ -312,7 +312,7 @@ class Text(Control[T]):
     parse: Callable[[Any, str], T] | None = field(default=None, kw_only=True)
     most: int | None = field(default=None, kw_only=True)
     height: int = field(default=0, kw_only=True)
-    pause: Of[str] = field(default="0ms", kw_only=True)
+    pause: Of[str] | None = field(default="0ms", kw_only=True)
     placeholder: str | None = field(default=None, kw_only=True)
     follows: ClassVar[Literal["choices", "sliders", "boxes"]] = "boxes"
 
@@ -331,8 +331,19 @@ class Text(Control[T]):
         return self._parsed(view, self.written(view))
 
     def written(self, view: "View | None" = None) -> str:
-        text = chosen(self.name, _of(self.default, view), lambda asked: str(asked)[: self.most], "")
-        return text if linked() is not None or self.parse is None else last_read(self.name) or text
+        default = str(_of(self.default, view))
+        text = chosen(self.name, default, lambda asked: str(asked)[: self.most], "")
+        if linked() is not None or self.parse is None:
+            return text
+        texts = (text, last_read(self.name), default)
+        return next((one for one in texts if one is not None and self._can_read(view, one)), text)
+
+    def _can_read(self, view: "View | None", text: str) -> bool:
+        try:
+            self._parsed(view, text)
+        except ValueError:
+            return False
+        return True
 
     def show(self, view: "View | None" = None) -> T:
         """Show the box, say in a line below where what is shown is of another text, and return the value."""
@@ -349,7 +360,9 @@ class Text(Control[T]):
             )
         else:
             pause = _of(self.pause, view)
-            text = st.text_input(label, text, key=key, live=pause, max_chars=self.most, placeholder=self.placeholder)
+            text = st.text_input(
+                label, text, key=key, live=pause or False, max_chars=self.most, placeholder=self.placeholder
+            )
             st.session_state.setdefault("typed", {})[self.name] = text
         keep(self.name, text, default)
 

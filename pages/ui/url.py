@@ -335,9 +335,9 @@ def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most:
 
 
 def written(name: str) -> str | None:
-    """Return what a person wrote into a box of suggested_text_input; None where that holds what is suggested."""
+    """Return what a person wrote into a box of text; None where that holds its default."""
     text = current(name)
-    return None if text in (None, st.session_state.get(f"suggested {name}")) else str(text)
+    return None if text in (None, st.session_state.get(_default_key(name))) else str(text)
 
 
 def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
