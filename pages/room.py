@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.glass.box import under_the_glass
-from pages.ui.controls import Choice, Control, Values, values_of
+from pages.ui.controls import Choice, Control, Values
 from pages.ui.glossary import begin_page, offer_glossary, tell
 from pages.ui.header import View
 from pages.ui.language import language, prose, t
@@ -18,6 +18,15 @@ from pages.ui.scene import part_of_scene, under_question
 from pages.ui.url import choose_in_groups, current
 
 EVERYTHING = ("*",)
+
+
+def values_of(controls: Iterable[Control[Any]], view: View) -> Values:
+    """Return what controls hold, without showing them.
+
+    Raises:
+        ValueError: a text among them cannot be read.
+    """
+    return Values({control.name: control.read(view) for control in controls})
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pages.bert.hidden_words import asked_of
 from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.controls import MOST_SEED, Slider
+from pages.ui.controls import Seed, Slider
 from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -21,14 +21,10 @@ from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_plac
 from transformer_core.training.objectives import MASKED, RANDOM
 
 PERCENT = Slider("bert_percent", 5, 60, 15, step=5, label="bert.probability", format="%d%%")
-SEED = Slider("bert_seed", 0, MOST_SEED, 5, label="")  # a button moves it; 5: two tokens are masked, one exchanged
+SEED = Seed("bert_seed", 5)  # with 11 tokens of a sentence, two are masked and one is exchanged
 COPIES = 2_000
 EXCHANGES = 4
 NEAR, FAR = 1.5, 10.0
-
-
-def _draw_again() -> None:
-    SEED.take((SEED.read() + 1) % (MOST_SEED + 1))
 
 
 def _show(view: View) -> View:
@@ -44,7 +40,7 @@ def _show(view: View) -> View:
     with share:
         percent = PERCENT.show()
     with again:
-        st.button(t("bert.draw_again"), icon=":material/casino:", on_click=_draw_again, key="bert_draw_again")
+        st.button(t("bert.draw_again"), icon=":material/casino:", on_click=SEED.next, key="bert_draw_again")
     seed = SEED.read()
     answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=seed, copies=COPIES)
     found = answer.value

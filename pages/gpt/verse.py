@@ -6,10 +6,10 @@ import streamlit as st
 from pages.gpt.draw import SEED, next_draw
 from pages.gpt.figures import head_boards, poem_grid
 from pages.gpt.text import SITES
-from pages.room import Part
+from pages.room import Part, values_of
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Slider, Text, Values, values_of
+from pages.ui.controls import Choice, Slider, Text, Values
 from pages.ui.header import EXAMPLES, View, encoded, pause_of
 from pages.ui.language import plain, strings, t
 from pages.ui.live import Live

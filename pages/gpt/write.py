@@ -5,6 +5,7 @@ Two experiments follow: does greedy writing end in a loop, and how much time doe
 
 import re
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -14,16 +15,17 @@ from pages.figures.token_strip import text_strip
 from pages.gpt.draw import RULES, SEED, next_draw, rules_in, show_rules
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import SITES, strip_words
-from pages.room import Part
+from pages.room import Part, values_of
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Choice, Kept, Slider, Values, values_of
+from pages.ui.controls import Choice, Kept, Slider, Values
 from pages.ui.experiment import ask_first, experiment, hidden, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.live import Live
 from pages.ui.number_format import significant
+from pages.ui.url import chosen, keep
 from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
@@ -53,26 +55,29 @@ def _first_steps(view: View) -> int:
     return view.bundle.config.max_len if view.bundle.measured.verse else FIRST_STEPS
 
 
-def _choices(view: View, text: str) -> Choices:
-    """Return the tokens that a person put in place of the model's, by their steps.
+@dataclass(frozen=True)
+class PutTokens(Kept[Choices]):
+    """The tokens that a person put in place of the model's, by their steps; other words in a link are refused."""
 
-    Raises:
-        ValueError: the text says none.
-    """
-    if not text:
+    def default_of(self, view: Any = None) -> Choices:
         return ()
-    if not PATTERN.fullmatch(text):
-        raise ValueError(text)
-    vocab = min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size)
-    pairs = {int(step): int(id_) for step, _, id_ in (pair.partition(".") for pair in text.split("_"))}
-    if len(pairs) > MOST_CHOICES or any(step >= MOST_STEPS or id_ >= vocab for step, id_ in pairs.items()):
-        raise ValueError(text)
-    return tuple(sorted(pairs.items()))
+
+    def read(self, view: Any = None) -> Choices:
+        vocab = min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size)
+
+        def read(asked: str) -> Choices | None:
+            if not PATTERN.fullmatch(asked):
+                return None
+            pairs = {int(step): int(id_) for step, _, id_ in (pair.partition(".") for pair in asked.split("_"))}
+            fits = len(pairs) <= MOST_CHOICES and all(step < MOST_STEPS and id_ < vocab for step, id_ in pairs.items())
+            return tuple(sorted(pairs.items())) if fits else None
+
+        return chosen(self.name, (), read, t("gpt.choices_form", most=MOST_CHOICES))
 
 
 HOW = Choice("gpt_how", ("sample", "greedy"), label="gpt.how", words="gpt.how_{}")
 STEPS = Slider("gpt_steps", 0, MOST_STEPS, _first_steps, label="")  # without a widget: buttons move it
-CHOICES = Kept("gpt_choices", parse=_choices, form=lambda _: t("gpt.choices_form", most=MOST_CHOICES))
+CHOICES = PutTokens("gpt_choices")
 WRITING = (HOW, SEED, *RULES, CHOICES, STEPS)
 
 
@@ -146,7 +151,7 @@ def _write_live(view: View, page: Any) -> None:
         if len(found.steps) <= steps:
             break
         steps += 1
-        STEPS.take(steps, view)
+        keep(STEPS.name, str(steps), str(STEPS.default_of(view)))  # as take, but the link changes once
         page.code(f"{view.encoding.text}{found.written}▏", language=None, wrap_lines=True)
         time.sleep(max(0.0, PACE - (time.monotonic() - started)))
 

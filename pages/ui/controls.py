@@ -6,7 +6,7 @@ of the view. A control that was left at its default follows it, as where that is
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
@@ -15,18 +15,7 @@ import streamlit as st
 from pages.ui.language import t
 from pages.ui.last_text import last_read, read_and_tell
 from pages.ui.link import linked
-from pages.ui.url import (
-    chosen,
-    current,
-    forget,
-    held,
-    keep,
-    listed,
-    read_number,
-    set_choice,
-    whole_number,
-    widget_key,
-)
+from pages.ui.url import chosen, current, forget, held, keep, listed, read_number, set_choice, whole_number
 
 if TYPE_CHECKING:
     from pages.ui.header import View
@@ -84,7 +73,7 @@ class Control(Generic[T]):
 
     def take(self, value: T, view: "View | None" = None) -> None:
         """Choose a value in place of the widget; only in a callback."""
-        st.session_state.pop(widget_key(self.name), None)
+        forget(self.name)
         keep(self.name, self.link_of(value), self.link_of(self.default_of(view)))
 
     def forget(self) -> None:
@@ -384,27 +373,15 @@ class Kept(Control[T]):
 
     Args:
         parse: makes the value of the view and what is kept, which is "" at first.
-        form: key of what a link can say, or the words by the view; where parse raises ValueError, the link is refused
-            with them, and the default stands.
     """
 
     parse: Callable[[Any, str], T] = field(default=cast(Callable[[Any, str], T], lambda _, text: text), kw_only=True)
-    form: Of[str] = field(default="", kw_only=True)
 
     def default_of(self, view: "View | None" = None) -> T:
         return self.parse(view, "")
 
     def read(self, view: "View | None" = None) -> T:
-        if not self.form:
-            return self.parse(view, self.written(view))
-
-        def parsed(text: str) -> T | None:
-            try:
-                return self.parse(view, text)
-            except ValueError:
-                return None
-
-        return chosen(self.name, self.default_of(view), parsed, _words(self.form, view))
+        return self.parse(view, self.written(view))
 
     def written(self, view: "View | None" = None) -> str:
         return str(current(self.name) or "")
@@ -428,12 +405,3 @@ class Values:
 
     def __getitem__(self, control: Control[T]) -> T:
         return self._held[control.name]
-
-
-def values_of(controls: Iterable[Control[Any]], view: "View") -> Values:
-    """Return what controls hold, without showing them.
-
-    Raises:
-        ValueError: a text among them cannot be read.
-    """
-    return Values({control.name: control.read(view) for control in controls})
