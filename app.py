@@ -10,15 +10,14 @@ from pages.attention.effect import live_effect
 from pages.attention.flow import live_flow
 from pages.attention.heads import live_heads
 from pages.attention.tendencies import live_tendencies
+from pages.before.page import BEFORE
 from pages.bert.page import BERT
-from pages.embeddings.sentence import live_sentence
+from pages.embeddings.page import EMBEDDINGS
 from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
 from pages.encoder.sum import live_sum as live_logit
 from pages.encoder.sure import live_sure
-from pages.feed_forward.coin import live_coin
-from pages.feed_forward.curves import live_curves
-from pages.feed_forward.neurons import live_neurons
+from pages.feed_forward.page import FEED_FORWARD
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
 from pages.gpt.page import GPT
@@ -29,17 +28,16 @@ from pages.home.verdict import live_verdict
 from pages.lab.heads import live_board
 from pages.lab.steer import live_steer
 from pages.masks.page import MASKS
-from pages.norm.vector import live_vector
-from pages.positions.exponent import live_exponent
-from pages.positions.matrix import live_matrix
-from pages.positions.schemes import live_schemes
-from pages.positions.sum import live_sum
+from pages.norm.page import NORM
+from pages.positions.page import POSITIONS
 from pages.room import live_parts
+from pages.tokens.page import TOKENS
 from pages.translation.beam import live_beam
 from pages.translation.cross import live_cross
 from pages.translation.steps import live_steps
 from pages.ui.index import index_routes
 from pages.ui.live import PicturesFirst, live_routes
+from pages.ui.navigation import HIDDEN, ICONS
 from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import ChangesFirst
 from pages.ui.underway import underway_routes
@@ -55,9 +53,6 @@ LIVE = {
     ("attention", "flow"): live_flow,
     ("attention", "tendencies"): live_tendencies,
     ("attention", "effect"): live_effect,
-    ("embeddings", "sentence"): live_sentence,
-    ("positions", "matrix"): live_matrix,
-    ("norm", "vector"): live_vector,
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
     ("encoder", "sure"): live_sure,
@@ -65,19 +60,13 @@ LIVE = {
     ("translation", "cross"): live_cross,
     ("translation", "beam"): live_beam,
     ("encoder", "edit"): live_edit,
-    ("feed_forward", "neurons"): live_neurons,
-    ("feed_forward", "curves"): live_curves,
-    ("positions", "exponent"): live_exponent,
-    ("positions", "schemes"): live_schemes,
     ("why", "projections"): live_projections,
     ("why", "symmetry"): live_symmetry,
     ("why", "scaling"): live_scaling,
-    ("feed_forward", "bernoulli"): live_coin,
-    ("positions", "sum"): live_sum,
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((BERT, GPT, MASKS)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, GPT, BERT, BEFORE)),
 }
 app = st.App(
     ENTRY,
@@ -90,7 +79,7 @@ app = st.App(
         *projector_routes(),
         *room_routes(),
         *health_routes(),
-        *index_routes(),
+        *index_routes((*ICONS, *HIDDEN)),
     ],
     middleware=[*guard(), Middleware(ChangesFirst), Middleware(PicturesFirst), Middleware(GiveKey)],
     on_script_error=show_error,

@@ -38,7 +38,7 @@ class Part:
         show: its layout; what it returns, if that is a view, is under the glass.
         picture: makes what follows a hand that types or slides, of the view and of what the controls hold.
         controls: those that the picture depends on.
-        sites: the sites that the glass lists first; None where the part has a glass of its own.
+        sites: that the glass lists first, by default those of the page; None where the part has a glass of its own.
         group: of parts, where a page has many: their question stands above them (``PAGE.group_GROUP``).
     """
 
@@ -83,6 +83,7 @@ class Page:
         name: of the page's words and prose.
         look: shows the header and returns what it chose.
         parts: the first one by default.
+        sites: those that the glass lists first of parts that name none of their own.
         glass: shows the box under the part; called with a view and ``sites``.
         story: key of the words on the box with the section ``why`` of the page's prose.
     """
@@ -90,6 +91,7 @@ class Page:
     name: str
     look: Callable[[], View]
     parts: tuple[Part, ...]
+    sites: tuple[str, ...] = EVERYTHING
     glass: Callable[..., None] = under_the_glass
     story: str = "story.why"
 
@@ -116,7 +118,8 @@ class Page:
                 if below:
                     tell(below)
                 if part.sites is not None:
-                    self.glass(found if isinstance(found, View) else view, sites=part.sites)
+                    sites = self.sites if part.sites == EVERYTHING else part.sites
+                    self.glass(found if isinstance(found, View) else view, sites=sites)
 
         model_page(name, look_at_part, explore, story=self.story)
 

@@ -22,10 +22,10 @@ from pages.hall.told import look_at, scene_told, told
 from pages.ui.in_hall import HALL
 from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
-from pages.ui.link import Link, reading
+from pages.ui.link import Link, below_base, reading
 from pages.ui.scene import SCENE, TOUR
 from pages.ui.tour import measured
-from pages.ui.url import below_base, whole_number
+from pages.ui.url import whole_number
 from pages.ui.who import owner_in
 from transformer_core.bundle_files import BundleError
 

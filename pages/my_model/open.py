@@ -10,10 +10,10 @@ from pages.ui.asking import forget_answers
 from pages.ui.controls import Choice, Text
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
+from pages.ui.limits import may_read, readable_folder
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
 from pages.ui.read_only import read_only_said
 from pages.ui.refusals import in_own_words
-from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import let_go, upload
 from pages.ui.url import forget, set_choice
 from pages.ui.waiting import watch

@@ -15,9 +15,9 @@ from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, 
 from pages.ui.controls import Choice, Text
 from pages.ui.glossary import tell
 from pages.ui.language import joined, language, plain, section, t
+from pages.ui.limits import may_read, readable_folder
 from pages.ui.refusals import in_own_words
 from pages.ui.runs import find_run, learned_words
-from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload, uploaded
 from pages.ui.url import current, forget, keep
 from pages.ui.verdict import class_word

@@ -3,12 +3,10 @@
 Under the text stands a note where it is unlike anything that the model learned from.
 """
 
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
-from pages.ui.asking import Answer
 from pages.ui.component import registered
 from pages.ui.controls import Choice, Slider, Text
 from pages.ui.device import device_of_model
@@ -20,6 +18,7 @@ from pages.ui.models import broken, choose_model, first_model, is_there, open_bu
 from pages.ui.outside import outside_note, show_sentences
 from pages.ui.scene import question_open
 from pages.ui.url import current, set_choice, written
+from pages.ui.view import View
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
@@ -38,34 +37,6 @@ MOST_TOKENS = 128
 MOST_UNKNOWN = 0.3  # from this part of the tokens on, a verdict rests on too little to be left without a word
 LANGUAGE = Choice("lang", LANGUAGES, label="header.language", collapsed=True, always=True)
 FIRST_CJK = 0x2E80  # from here on, scripts that write no blanks between words
-
-
-@dataclass(frozen=True)
-class View:
-    """What the header chose: a model and the encoded text that it reads."""
-
-    bundle: Bundle
-    encoding: Encoding
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The model and the text, or both texts of a pair, as functions of the library take them, by keyword."""
-        pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
-        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
-
-    @property
-    def name(self) -> str:
-        """The model's name and the text, of what is asked about them."""
-        return f"{self.bundle.name} {self.encoding.text}"
-
-    def of(self, answer: Answer[Any]) -> "View":
-        """Return this model with the text that an answer of it is of: another one, where the answer is old."""
-        if not answer.old:
-            return self
-        asked = answer.arguments
-        return View(
-            self.bundle, self.bundle.tokenizer.encode(asked["text"], asked.get("pair"), max_len=asked["n_tokens"])
-        )
 
 
 def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_TEXT) -> View:

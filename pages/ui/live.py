@@ -35,13 +35,13 @@ from pages.ui.charts import Drawing
 from pages.ui.component import registered
 from pages.ui.controls import Control
 from pages.ui.header import View, linked_view
+from pages.ui.hooks import before_stopping
 from pages.ui.language import language
 from pages.ui.last_text import last_read
-from pages.ui.link import LIVE, Link, reading
-from pages.ui.server import before_stopping
+from pages.ui.link import LIVE, Link, below_base, reading
 from pages.ui.traffic import run_in
 from pages.ui.turns import Lane, in_turn
-from pages.ui.url import below_base, current, whole_number
+from pages.ui.url import current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import is_home, owner_in
 from transformer_core.bundle_files import BundleError

@@ -17,11 +17,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui.language import plain, t
-from pages.ui.link import linked
+from pages.ui.link import LEAVES, linked
 
 LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
 LEFT_OUT = "without"  # names, in a link, of what did not fit in it
-LEAVES = "leaves"  # marks the link of another page that opens, see index.py
 WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
 
@@ -441,9 +440,3 @@ def whole_number(asked: Any, most: int, *, least: int = 0) -> int | None:
     """Return the whole number that read_number would, None where that has a fraction."""
     value = read_number(asked, least, most)
     return int(value) if value is not None and value.is_integer() else None
-
-
-def below_base(path: str) -> str:
-    """Return the path at which the server answers a route of ours, below server.baseUrlPath."""
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{base}/{path}" if base else f"/{path}"
