@@ -24,9 +24,8 @@ from pages.gpt.page import GPT
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
-from pages.home.verdict import live_verdict
-from pages.lab.heads import live_board
-from pages.lab.steer import live_steer
+from pages.home.verdict import VERDICT
+from pages.lab.page import LAB
 from pages.masks.page import MASKS
 from pages.norm.page import NORM
 from pages.positions.page import POSITIONS
@@ -42,12 +41,11 @@ from pages.ui.server import guard, health_routes, lifespan, show_error
 from pages.ui.traffic import ChangesFirst
 from pages.ui.underway import underway_routes
 from pages.ui.who import GiveKey
-from pages.why.query_key import live_projections, live_symmetry
-from pages.why.scaling import live_scaling
+from pages.why.page import WHY
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
-    ("home", "verdict"): live_verdict,
+    ("home", "verdict"): VERDICT.live,
     ("attention", "heads"): live_heads,
     ("attention", "arcs"): live_arcs,
     ("attention", "flow"): live_flow,
@@ -60,13 +58,8 @@ LIVE = {
     ("translation", "cross"): live_cross,
     ("translation", "beam"): live_beam,
     ("encoder", "edit"): live_edit,
-    ("why", "projections"): live_projections,
-    ("why", "symmetry"): live_symmetry,
-    ("why", "scaling"): live_scaling,
-    ("lab", "heads"): live_board,
-    ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, GPT, BERT, BEFORE)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, LAB, WHY, GPT, BERT, BEFORE)),
 }
 app = st.App(
     ENTRY,

@@ -47,7 +47,7 @@ class Part:
     show: Callable[[View], Any]
     picture: Callable[[View, Values], Live] | None = None
     controls: tuple[Control[Any], ...] = ()
-    sites: tuple[str, ...] | None = EVERYTHING
+    sites: tuple[str, ...] | None = ()
     group: str = ""
 
     def values(self, view: View) -> Values:
@@ -118,8 +118,7 @@ class Page:
                 if below:
                     tell(below)
                 if part.sites is not None:
-                    sites = self.sites if part.sites == EVERYTHING else part.sites
-                    self.glass(found if isinstance(found, View) else view, sites=sites)
+                    self.glass(found if isinstance(found, View) else view, sites=part.sites or self.sites)
 
         model_page(name, look_at_part, explore, story=self.story)
 
