@@ -10,7 +10,8 @@ from pages.attention.effect import live_effect
 from pages.attention.flow import live_flow
 from pages.attention.heads import live_heads
 from pages.attention.tendencies import live_tendencies
-from pages.bert.fill import live_fill
+from pages.before.page import BEFORE
+from pages.bert.page import BERT
 from pages.embeddings.page import EMBEDDINGS
 from pages.encoder.edit import live_edit
 from pages.encoder.layers import live_layers
@@ -19,12 +20,7 @@ from pages.encoder.sure import live_sure
 from pages.feed_forward.page import FEED_FORWARD
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
-from pages.gpt.draw import live_draw
-from pages.gpt.lens import live_lens
-from pages.gpt.mask import live_mask
-from pages.gpt.next import live_next
-from pages.gpt.verse import live_verse
-from pages.gpt.write import live_write
+from pages.gpt.page import GPT
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
@@ -61,16 +57,9 @@ LIVE = {
     ("translation", "steps"): live_steps,
     ("translation", "cross"): live_cross,
     ("translation", "beam"): live_beam,
-    ("bert", "fill"): live_fill,
-    ("gpt", "next"): live_next,
-    ("gpt", "draw"): live_draw,
     ("encoder", "edit"): live_edit,
-    ("gpt", "write"): live_write,
-    ("gpt", "mask"): live_mask,
-    ("gpt", "lens"): live_lens,
-    ("gpt", "verse"): live_verse,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, LAB, WHY)),
+    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, LAB, WHY, GPT, BERT, BEFORE)),
 }
 app = st.App(
     ENTRY,

@@ -20,6 +20,15 @@ from pages.ui.url import choose_in_groups, current
 EVERYTHING = ("*",)
 
 
+def values_of(controls: Iterable[Control[Any]], view: View) -> Values:
+    """Return what controls hold, without showing them.
+
+    Raises:
+        ValueError: a text among them cannot be read.
+    """
+    return Values({control.name: control.read(view) for control in controls})
+
+
 @dataclass(frozen=True)
 class Part:
     """One part of a page.
@@ -47,7 +56,7 @@ class Part:
         Raises:
             ValueError: a text among them cannot be read.
         """
-        return Values({control.name: control.read(view) for control in self.controls})
+        return values_of(self.controls, view)
 
     def live(self, view: View) -> Live:
         """Return the picture of what its controls hold.
