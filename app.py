@@ -5,11 +5,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from pages.attention.arcs import live_arcs
-from pages.attention.effect import live_effect
-from pages.attention.flow import live_flow
-from pages.attention.heads import live_heads
-from pages.attention.tendencies import live_tendencies
+from pages.attention.page import ATTENTION
 from pages.bert.fill import live_fill
 from pages.embeddings.sentence import live_sentence
 from pages.encoder.edit import live_edit
@@ -55,11 +51,6 @@ from pages.why.scaling import live_scaling
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
 LIVE = {
     ("home", "verdict"): live_verdict,
-    ("attention", "heads"): live_heads,
-    ("attention", "arcs"): live_arcs,
-    ("attention", "flow"): live_flow,
-    ("attention", "tendencies"): live_tendencies,
-    ("attention", "effect"): live_effect,
     ("embeddings", "sentence"): live_sentence,
     ("positions", "matrix"): live_matrix,
     ("norm", "vector"): live_vector,
@@ -89,7 +80,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS,)),
+    **live_parts((ATTENTION, MASKS)),
 }
 app = st.App(
     ENTRY,

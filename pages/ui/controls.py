@@ -380,6 +380,28 @@ class Kept(Control[T]):
             keep(self.name, value, "")
 
 
+@dataclass(frozen=True)
+class Seed(Control[int]):
+    """The seed of what a page draws, without a widget; a button takes the next one.
+
+    Args:
+        most: after it comes 0 again.
+    """
+
+    default: int = 0
+    most: int = MOST_SEED
+
+    def default_of(self, view: "View | None" = None) -> int:
+        return self.default
+
+    def read(self, view: "View | None" = None) -> int:
+        return chosen(self.name, self.default, lambda asked: whole_number(asked, self.most), f"0 … {self.most}")
+
+    def next(self) -> None:
+        """Take the seed after the chosen one; only in a callback."""
+        self.take((self.read() + 1) % (self.most + 1))
+
+
 class Values:
     """What the controls of a part hold: by control, so that each has its type.
 
