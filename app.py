@@ -36,9 +36,7 @@ from pages.positions.matrix import live_matrix
 from pages.positions.schemes import live_schemes
 from pages.positions.sum import live_sum
 from pages.room import live_parts
-from pages.translation.beam import live_beam
-from pages.translation.cross import live_cross
-from pages.translation.steps import live_steps
+from pages.translation.page import TRANSLATION
 from pages.ui.index import index_routes
 from pages.ui.live import PicturesFirst, live_routes
 from pages.ui.server import guard, health_routes, lifespan, show_error
@@ -57,9 +55,6 @@ LIVE = {
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
     ("encoder", "sure"): live_sure,
-    ("translation", "steps"): live_steps,
-    ("translation", "cross"): live_cross,
-    ("translation", "beam"): live_beam,
     ("bert", "fill"): live_fill,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,
@@ -80,7 +75,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((ATTENTION, MASKS)),
+    **live_parts((ATTENTION, MASKS, TRANSLATION)),
 }
 app = st.App(
     ENTRY,
