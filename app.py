@@ -5,11 +5,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from pages.attention.arcs import live_arcs
-from pages.attention.effect import live_effect
-from pages.attention.flow import live_flow
-from pages.attention.heads import live_heads
-from pages.attention.tendencies import live_tendencies
+from pages.attention.page import ATTENTION
 from pages.before.page import BEFORE
 from pages.bert.page import BERT
 from pages.embeddings.page import EMBEDDINGS
@@ -31,9 +27,7 @@ from pages.norm.page import NORM
 from pages.positions.page import POSITIONS
 from pages.room import live_parts
 from pages.tokens.page import TOKENS
-from pages.translation.beam import live_beam
-from pages.translation.cross import live_cross
-from pages.translation.steps import live_steps
+from pages.translation.page import TRANSLATION
 from pages.ui.index import index_routes
 from pages.ui.live import PicturesFirst, live_routes
 from pages.ui.navigation import HIDDEN, ICONS
@@ -44,22 +38,31 @@ from pages.ui.who import GiveKey
 from pages.why.page import WHY
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
+ROOMS = (
+    TOKENS,
+    EMBEDDINGS,
+    POSITIONS,
+    MASKS,
+    ATTENTION,
+    FEED_FORWARD,
+    NORM,
+    WHY,
+    TRANSLATION,
+    BERT,
+    GPT,
+    BEFORE,
+    LAB,
+)
 LIVE = {
     ("home", "verdict"): VERDICT.live,
-    ("attention", "heads"): live_heads,
-    ("attention", "arcs"): live_arcs,
-    ("attention", "flow"): live_flow,
-    ("attention", "tendencies"): live_tendencies,
-    ("attention", "effect"): live_effect,
     ("encoder", "layers"): live_layers,
     ("encoder", "sum"): live_logit,
     ("encoder", "sure"): live_sure,
-    ("translation", "steps"): live_steps,
-    ("translation", "cross"): live_cross,
-    ("translation", "beam"): live_beam,
     ("encoder", "edit"): live_edit,
     ("glass", "cell"): live_cell,
-    **live_parts((MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, LAB, WHY, GPT, BERT, BEFORE)),
+    **live_parts(
+        (ATTENTION, TRANSLATION, MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, LAB, WHY, GPT, BERT, BEFORE)
+    ),
 }
 app = st.App(
     ENTRY,

@@ -6,21 +6,31 @@ from typing import Any
 
 import streamlit as st
 
-from pages.attention.chosen_head import choose_layer_and_head
+from pages.attention.chosen_head import HEAD, LAYER, show_layer_and_head
 from pages.attention.figures import ArcsFigure, Direction, to_html
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.component import registered
+from pages.ui.controls import Choice, Kept, Values
 from pages.ui.exports import Files, caption_of, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import language, strings, t
-from pages.ui.live import Live, follow_finger
-from pages.ui.pickers import chosen_layer_and_head, head_choices
+from pages.ui.live import Live
 from pages.ui.table_files import to_csv, to_npz
-from pages.ui.url import choose, chosen_option, current, keep, whole_number
+from pages.ui.url import whole_number
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
 
-OVERS, WAYS = ("head", "mean", "max"), ("from", "to")
+
+def _token(view: View, text: str) -> int | None:
+    return whole_number(text, len(view.encoding) - 1)
+
+
+OVER = Choice("attention_over", ("head", "mean", "max"), label="attention.over", words="attention.over_{}")
+DIRECTION = Choice[Direction](
+    "attention_direction", ("from", "to"), label="attention.direction", words="attention.direction_{}"
+)
+TOKEN = Kept("attention_token", parse=_token)  # None until one is clicked
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +83,6 @@ def export_arcs(picture: ArcsPicture, *, title: str) -> None:
     offer_files(lambda: files | code_files(answer), key=picture.key, stem=figure.filename, note=t("export.note"))
 
 
-def chosen_token(size: int, otherwise: int) -> int:
-    """Return the token that the URL names, or `otherwise` if it names none from 0 to `size` - 1."""
-    token = whole_number(current("attention_token"), size - 1)
-    return otherwise if token is None else token
-
-
-def on_token(token: int) -> None:
-    """Keep the chosen token in the URL."""
-    keep("attention_token", str(token), "")
-
-
 def glued(encoding: Encoding) -> tuple[bool, ...]:
     """Return for each token whether it follows the one before without a space."""
     ends = (0, *(end for _, end in encoding.offsets))
@@ -92,17 +91,16 @@ def glued(encoding: Encoding) -> tuple[bool, ...]:
     )
 
 
-def live_arcs(view: View) -> Live:
-    """Return the text with its arcs, by what is chosen."""
-    layer, head = chosen_layer_and_head(view)
-    over = chosen_option("attention_over", OVERS, default="head")
-    direction: Direction = "to" if chosen_option("attention_direction", WAYS, default="from") == "to" else "from"
+def _picture(view: View, values: Values) -> Live:
+    """Return the text with its arcs."""
+    layer, head, over, direction = values[LAYER], values[HEAD], values[OVER], values[DIRECTION]
     answer = ask(layer_looks, **view.asked, layer=layer, head=head, over=over)
+    token = values[TOKEN]
     figure = ArcsFigure(
         view.encoding.labels,
         glued(view.encoding),
         answer.value.weights,
-        chosen_token(len(view.encoding), answer.value.sharpest[direction == "to"]),
+        answer.value.sharpest[direction == "to"] if token is None else token,
         direction,
         strings("attention_arcs"),
         version=f"{layer}.{head}|{over}|{direction}|{view.encoding.text}",
@@ -110,20 +108,20 @@ def live_arcs(view: View) -> Live:
     return Live((ArcsPicture("arcs", figure, answer),))
 
 
-def show_arcs_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the controls, the text with its arcs, and what the weights of a row or column sum to."""
-    layer, head = choose_layer_and_head(view)
+    layer, head = show_layer_and_head(view)
     direction_place, over_place = st.columns([1, 2])
     with over_place:
-        overs = {name: t(f"attention.over_{name}") for name in OVERS}
-        over = choose(t("attention.over"), overs, name="attention_over", default="head")
+        over = OVER.show()
     with direction_place:
-        ways = {name: t(f"attention.direction_{name}") for name in WAYS}
-        direction = choose(t("attention.direction"), ways, name="attention_direction", default="from")
-    (picture,) = live_arcs(view).pictures
+        direction = DIRECTION.show()
+    (picture,) = ARCS.live(view).pictures
     assert isinstance(picture, ArcsPicture)
-    show_arcs(picture, on_token=on_token)
+    show_arcs(picture, on_token=lambda token: TOKEN.take(token, view))
     st.caption(t(f"attention.sum_{over}_{direction}"))
     export_arcs(picture, title=t("attention.title_head", layer=layer, head=head))
-    choices = head_choices(view) | {"attention_over": (OVERS, over), "attention_direction": (WAYS, direction)}
-    follow_finger("attention", "arcs", view, choices=choices)
+    ARCS.follow(view)
+
+
+ARCS = Part("attention", "arcs", _show, _picture, (LAYER, HEAD, OVER, DIRECTION, TOKEN))

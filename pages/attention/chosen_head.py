@@ -4,23 +4,27 @@ import re
 
 import streamlit as st
 
-from pages.figures.heads import layer_and_head, one_head
-from pages.figures.matrix import MatrixFigure
-from pages.ui.asking import Answer, ask
+from pages.figures.heads import STEP_NAMES, layer_and_head, one_head
+from pages.ui.asking import ask
+from pages.ui.controls import Choice, Values, head_control, layer_control
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.pickers import choose_head, choose_layer, on_head
+from pages.ui.matrix import Picture, export_picture, show_picture
+from pages.ui.pickers import on_head
 from pages.ui.url import in_url, remember
-from transformer_core.analysis.attention.heads import Heads, heads_of_text
+from transformer_core.analysis.attention.heads import heads_of_text
+
+LAYER, HEAD = layer_control("attention.layer"), head_control("attention.head")
+STEP = Choice("step", STEP_NAMES, label="attention.step", words="step.{}", default="weights")
 
 
-def choose_layer_and_head(view: View) -> tuple[int, int]:
+def show_layer_and_head(view: View) -> tuple[int, int]:
     """Show the controls of layer and head and return both; a click on a figure sets them too."""
     layers, heads = st.columns([1, 2])
     with layers:
-        layer = choose_layer(t("attention.layer"), view)
+        layer = LAYER.show(view)
     with heads:
-        head = choose_head(t("attention.head"), view.bundle.config.n_heads)
+        head = HEAD.show(view)
     return layer, head
 
 
@@ -29,14 +33,9 @@ def on_panel(panel: str) -> None:
     on_head(*layer_and_head(panel))
 
 
-def on_cell(cell: tuple[int, int] | None) -> None:
+def _on_cell(cell: tuple[int, int] | None) -> None:
     """Keep the pinned cell of the large matrix in the URL, or none."""
     remember("cell", None if cell is None else f"{cell[0]}.{cell[1]}")
-
-
-def read_heads(view: View, layer: int, head: int) -> Answer[Heads]:
-    """Return the weights of every head, and every step of the chosen one, from one forward pass."""
-    return ask(heads_of_text, **view.asked, layer=layer, head=head)
 
 
 def board_words() -> dict[str, str]:
@@ -58,12 +57,18 @@ def _cell_from_url(size: int) -> tuple[int, int] | None:
     return (row, col) if row < size and col < size else None
 
 
-def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> MatrixFigure:
-    """Draw one step of the chosen head as a large matrix, with the arithmetic of every cell."""
-    labels, text = view.encoding.labels, view.encoding.text
-    return one_head(
-        vars(heads.steps),
-        heads.steps.divisor,
+def large_head(key: str, view: View, values: Values, step: str = "weights", *, pins: bool = False) -> Picture:
+    """Draw one step of the chosen head as a large matrix; its answer has the weights of all heads, too.
+
+    Args:
+        key, pins: as of Picture.
+    """
+    labels, text, layer, head = view.encoding.labels, view.encoding.text, values[LAYER], values[HEAD]
+    answer = ask(heads_of_text, **view.asked, layer=layer, head=head)
+    steps = answer.value.steps
+    figure = one_head(
+        vars(steps),
+        steps.divisor,
         labels,
         step_words(step),
         strings("matrix"),
@@ -73,3 +78,10 @@ def large_head(view: View, heads: Heads, layer: int, head: int, step: str) -> Ma
         cell=_cell_from_url(len(labels)),
         note=section("attention", step),
     )
+    return Picture(key, figure, answer, pins=pins)
+
+
+def show_large(large: Picture) -> None:
+    """Show the large matrix with its files; where its key keeps no pinned cell, all of them share one in the link."""
+    show_picture(large, on_cell=None if large.pins else _on_cell)
+    export_picture(large)

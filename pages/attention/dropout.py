@@ -6,56 +6,48 @@ import streamlit as st
 from pages.attention.figures import dropped_figure
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import Answer, ask_once
+from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice, Seed, Slider
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.pickers import chosen_seed, next_seed
-from pages.ui.url import slide, step_through
 from pages.ui.verdict import outcome_word
 from pages.ui.waiting import awaited
 from transformer_core.analysis.attention.dropped import DRAWS, DroppedWeights, dropped_weights
 from transformer_core.layers.dropout import LEVELS
 
-SEED = "attention_dropout_seed"
-USUAL, MOST = 10, 90
+PERCENT = Slider("attention_dropout", 0, 90, 10, step=10, label="attention.dropout_share", format="%d%%")
+N_DRAWS = Choice("attention_dropout_draws", DRAWS, label="attention.dropout_draws", default=64, kind=int, form="steps")
+SEED = Seed("attention_dropout_seed")
 SHORT = 16  # draws of a text, that a page reads at once
 NEAR = 1e-6
 
 
+@experiment("attention_dropout_open", "attention.try_dropout")
 def try_dropout(view: View, layer: int, head: int) -> None:
     """Ask what the rows of a draw sum to, then show a draw, the mean over many, and what they do to the outcome."""
-    box = lazy_box(t("attention.try_dropout"), icon=":material/science:", key="attention_dropout_open")
-    if box is None:
-        return
-    with box:
-        share_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
-        with share_place:
-            label = t("attention.dropout_share")
-            percent = int(slide(label, 0, MOST, name="attention_dropout", default=USUAL, step=10, format="%d%%"))
-        with draws_place:
-            draws = step_through(t("attention.dropout_draws"), DRAWS, name="attention_dropout_draws", default=64)
-        with again_place:
-            st.button(
-                t("attention.dropout_again"),
-                icon=":material/casino:",
-                on_click=next_seed,
-                args=(SEED,),
-                key="attention_dropout_again",
-            )
-        seed = chosen_seed(SEED)
-        asked = {**view.asked, "layer": layer, "head": head, "percent": percent, "seed": seed, "draws": draws}
-        said = t("attention.dropout_reading")
-        answer = (
-            ask_once(dropped_weights, **asked)
-            if draws <= SHORT
-            else awaited(dropped_weights, said, key="attention_dropout", height=420, **asked)
-        )
-        if answer is None:
-            return
+    share_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
+    with share_place:
+        percent = PERCENT.show()
+    with draws_place:
+        draws = N_DRAWS.show()
+    with again_place:
+        again, icon = t("attention.dropout_again"), ":material/casino:"
+        st.button(again, icon=icon, on_click=SEED.next, key="attention_dropout_again")
+    seed = SEED.read()
+    asked = {**view.asked, "layer": layer, "head": head, "percent": percent, "seed": seed, "draws": draws}
+    answer = awaited(
+        dropped_weights,
+        t("attention.dropout_reading"),
+        key="attention_dropout",
+        height=420,
+        brief=draws <= SHORT,
+        **asked,
+    )
+    if answer is not None:
         _show(view, answer, f"{percent}%", f"{layer}.{head}.{percent}.{seed}.{draws}")
 
 
@@ -68,14 +60,13 @@ def _sums(found: DroppedWeights) -> str:
 
 def _show(view: View, answer: Answer[DroppedWeights], share: str, version: str) -> None:
     found = answer.value
-    options = {name: t(f"attention.sums_{name}") for name in ("one", "mixed", "same_side")}
-    about = f"{view.bundle.name} {view.encoding.text} {version}"
+    options = options_of("attention.sums_{}", ("one", "mixed", "same_side"))
     question = section("attention", "try_dropout").format(share=share)
-    cover = ask_first(question, options, name="attention_dropout_sums", about=about)
+    cover = ask_first(question, options, name="attention_dropout_sums", about=f"{view.name} {version}")
     low, high = (f"{value:.2f}" for value in (found.row_sums.min(), found.row_sums.max()))
     cover.judge(_sums(found), t("attention.sums_measured", low=low, high=high, mean=f"{found.row_sums.mean():.2f}"))
     with cover.picture():
-        titles = {name: t(f"attention.dropout_{name}", draws=int(found.counts[-1])) for name in ("none", "one", "mean")}
+        titles = options_of("attention.dropout_{}", ("none", "one", "mean"), draws=int(found.counts[-1]))
         words = strings("axis") | titles | {"weight": t("quantity.weights")}
         labels = view.encoding.labels
         matrices = (found.weights, found.draw, found.mean)
@@ -93,7 +84,7 @@ def _outcome(view: View, found: DroppedWeights) -> None:
     if found.winner < 0:
         say(t("attention.dropout_concludes_nothing"), small=True)
         return
-    said = {
+    numbers = {
         "label": outcome_word(view, found.winner),
         "before": f"{found.before:.1%}",
         "first": f"{found.after[0]:.1%}",
@@ -101,7 +92,7 @@ def _outcome(view: View, found: DroppedWeights) -> None:
         "low": f"{found.after.min():.1%}",
         "high": f"{found.after.max():.1%}",
     }
-    say(t("attention.dropout_outcome", draws=len(found.after), flips=found.flips, **said))
+    say(t("attention.dropout_outcome", draws=len(found.after), flips=found.flips, **numbers))
 
 
 def _nearer(answer: Answer[DroppedWeights]) -> None:

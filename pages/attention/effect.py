@@ -4,17 +4,18 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import board_words, choose_layer_and_head, large_head, on_cell, read_heads
+from pages.attention.chosen_head import HEAD, LAYER, board_words, large_head, show_large, show_layer_and_head
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
+from pages.room import Part
 from pages.ui.asking import ask, ask_once
-from pages.ui.experiment import Cover, ask_first, say, say_number
+from pages.ui.controls import Choice, Values
+from pages.ui.experiment import Cover, ask_first, options_of, say, say_number
 from pages.ui.header import View
 from pages.ui.language import strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import chosen_layer_and_head, head_choices, on_board
-from pages.ui.url import choose, chosen_option
+from pages.ui.pickers import on_board
 from pages.ui.verdict import chart_word, concludes, outcome_word, show_outcome
 from transformer_core.analysis.attention.head_ablation import (
     SMALL,
@@ -25,13 +26,15 @@ from transformer_core.analysis.attention.head_ablation import (
 )
 from transformer_core.analysis.attention.heads import Ablation
 
-MOST_NAMED, WAYS = 3, ("zero", "mean")
+HOW = Choice[Ablation](
+    "attention_ablation", ("zero", "mean"), label="attention.ablation", words="attention.ablation_{}"
+)
+MOST_NAMED = 3
 
 
-def live_effect(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the greatest weights with the effects beside them, and the chosen head's weights."""
-    layer, head = chosen_layer_and_head(view)
-    how = _how()
+    layer, head, how = values[LAYER], values[HEAD], values[HOW]
     effects = ask_once(head_effects, **view.asked, how=how)
     found, words = effects.value, strings("attention_effect")
     change = t("attention.change", label=chart_word(view, found.winner))
@@ -43,33 +46,26 @@ def live_effect(view: View) -> Live:
         chosen=(layer, head),
         version=f"{how}|{layer}.{head}|{view.encoding.text}",
     )
-    answer = read_heads(view, layer, head)
-    large = large_head(view, answer.value, layer, head, "weights")
-    return Live((Picture("effects", board, effects, pins=False), Picture("head_effect", large, answer, pins=False)))
+    large = large_head("head_effect", view, values)
+    return Live((Picture("effects", board, effects, pins=False), large))
 
 
-def _how() -> Ablation:
-    return "zero" if chosen_option("attention_ablation", WAYS, default="zero") == "zero" else "mean"
-
-
-def show_effect(view: View) -> None:
+def _show(view: View) -> None:
     """Show the boards, the chosen head's heatmap, and the verdict without that head."""
     if not concludes(view):
         return
     board_place, head_place = st.columns(2, gap="large")
     with head_place:
-        layer, head = choose_layer_and_head(view)
+        layer, head = show_layer_and_head(view)
     with board_place:
-        ways = {name: t(f"attention.ablation_{name}") for name in WAYS}
-        choose(t("attention.ablation"), ways, name="attention_ablation", default="zero")
-        board, large = (one for one in live_effect(view).pictures if isinstance(one, Picture))
+        how = HOW.show()
+        board, large = (one for one in EFFECT.live(view).pictures if isinstance(one, Picture))
         cover = show_boards(view, board)
     with head_place:
         with cover.picture("_without"):
-            show_without(view, layer, head, _how())
-        show_picture(large, on_cell=on_cell)
-        export_picture(large)
-    follow_finger("attention", "effect", view, choices=head_choices(view) | {"attention_ablation": (WAYS, _how())})
+            show_without(view, layer, head, how)
+        show_large(large)
+    EFFECT.follow(view)
 
 
 def show_boards(view: View, board: Picture) -> Cover:
@@ -77,7 +73,7 @@ def show_boards(view: View, board: Picture) -> Cover:
     found: HeadEffects = board.answer.value
     top_layer, top_head = found.most_weight
     weight = f"{found.strongest[found.most_weight]:.3f}"
-    options = {name: t(f"attention.place_{name}") for name in ("first", "upper", "lower")}
+    options = options_of("attention.place_{}", ("first", "upper", "lower"))
     cover = ask_first(
         t("attention.place_ask", layer=top_layer, head=top_head, weight=weight),
         options,
@@ -136,3 +132,6 @@ def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
         show_outcome(view, found.after, beside=found.before)
     label = outcome_word(view, found.winner)
     say(t("try.measured", label=label, moved=f"{100 * found.moved:+.2f}", layer=layer, head=head))
+
+
+EFFECT = Part("attention", "effect", _show, _picture, (LAYER, HEAD, HOW))

@@ -4,18 +4,19 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import board_words, choose_layer_and_head
+from pages.attention.chosen_head import HEAD, LAYER, board_words, show_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import Cover, ask_first, fragment, say, say_number
+from pages.ui.controls import Choice, Values
+from pages.ui.experiment import Cover, ask_first, fragment, options_of, say, say_number
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import chosen_layer_and_head, head_choices, on_board
-from pages.ui.url import choose
+from pages.ui.pickers import on_board
 from pages.ui.verdict import chart_word, concludes
 from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.attention.heads import head_entropies
@@ -24,6 +25,12 @@ from transformer_core.analysis.attention.rollout import attention_flow
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.rank_correlation import RankCorrelation, agreement_word
 
+SUBSTITUTE = Choice(
+    "attention_substitute",
+    lambda view: substitutes(view.bundle),
+    label="attention.substitute",
+    words="attention.substitute_{}",
+)
 ROLLOUT = (
     r"\tilde A_l=\tfrac12\,\bar A_l+\tfrac12 I,\quad \bar A_l=\tfrac1H\textstyle\sum_h A_{l,h},"
     r"\qquad R=\tilde A_L\cdots\tilde A_2\,\tilde A_1\;"
@@ -31,22 +38,22 @@ ROLLOUT = (
 ENTROPY = r"H_i=-\sum_j a_{ij}\ln a_{ij}\ \text{nats},\qquad 0\le H_i\le\ln n"
 
 
-def live_flow(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the entropy of every head and of the chosen one at each token, and where the weights lead."""
-    board, bars = _entropy(view)
+    board, bars = _entropy(view, values)
     matrices, led = _rollout(view)
     return Live((board, matrices), drawings=(bars, led))
 
 
-def show_flow(view: View) -> None:
+def _show(view: View) -> None:
     """Show how broadly each head looks, where the weights lead, and whether that is what counts."""
     show_entropy(view)
     show_rollout(view)
     show_evidence(view)
 
 
-def _entropy(view: View) -> tuple[Picture, Drawing]:
-    layer, head = chosen_layer_and_head(view)
+def _entropy(view: View, values: Values) -> tuple[Picture, Drawing]:
+    layer, head = values[LAYER], values[HEAD]
     answer = ask(head_entropies, **view.asked)
     found, words = answer.value, strings("attention_flow")
     version = f"{layer}.{head}|{view.encoding.text}"
@@ -66,8 +73,8 @@ def _entropy(view: View) -> tuple[Picture, Drawing]:
 @fragment
 def show_entropy(view: View) -> None:
     """Show the entropy of every head, and of the chosen one at each token."""
-    choose_layer_and_head(view)
-    board, bars = _entropy(view)
+    show_layer_and_head(view)
+    board, bars = _entropy(view, FLOW.values(view))
     board_place, bars_place = st.columns(2, gap="large")
     with board_place:
         show_picture(board, on_cell=on_board)
@@ -76,7 +83,7 @@ def show_entropy(view: View) -> None:
         st.latex(ENTROPY)
         st.markdown(f"**{bars.label}**")
         show_drawing(bars)
-    follow_finger("attention", "flow", view, choices=head_choices(view))
+    FLOW.follow(view)
 
 
 def _rollout(view: View) -> tuple[Picture, Drawing]:
@@ -116,17 +123,9 @@ def show_evidence(view: View) -> None:
     tell(section("attention", "evidence"))
     if not concludes(view):
         return
-    ways = substitutes(view.bundle)
-    options = {name: t(f"attention.substitute_{name}") for name in ways}
-    substitute = choose(t("attention.substitute"), options, name="attention_substitute", default=ways[0])
-    title = plain(options[substitute])
-    options = {name: t(f"attention.agree_{name}") for name in ("close", "loose", "none")}
-    cover = ask_first(
-        t("attention.agree_ask"),
-        options,
-        name="attention_rollout",
-        about=view.bundle.name,
-    )
+    substitute = SUBSTITUTE.show(view)
+    options = options_of("attention.agree_{}", ("close", "loose", "none"))
+    cover = ask_first(t("attention.agree_ask"), options, name="attention_rollout", about=view.bundle.name)
     brief, asked = len(view.encoding) <= BRIEF, {**view.asked, "substitute": substitute}
     answer = awaited(
         verdict_evidence, t("attention.hiding"), key="attention_evidence", brief=brief, stays=True, **asked
@@ -140,8 +139,8 @@ def show_evidence(view: View) -> None:
     show_agreement(found, cover)
     with cover.picture():
         chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
-        title = t("attention.hidden_title", label=plain(winner), substitute=title)
-        say(f"**{title}**")
+        title = plain(t(f"attention.substitute_{substitute}"))
+        say(f"**{t('attention.hidden_title', label=plain(winner), substitute=title)}**")
         show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
 
 
@@ -163,3 +162,6 @@ def show_agreement(found: Evidence, cover: Cover) -> None:
 def chance_of(agreed: RankCorrelation) -> str:
     """Return a sentence on how many random orders agree or disagree at least as much."""
     return t("attention.chance", chance=f"{agreed.chance:.1%}", count=agreed.count)
+
+
+FLOW = Part("attention", "flow", _show, _picture, (LAYER, HEAD))

@@ -2,25 +2,19 @@
 
 import streamlit as st
 
-from pages.attention.chosen_head import (
-    choose_layer_and_head,
-    large_head,
-    on_cell,
-    on_panel,
-    read_heads,
-)
+from pages.attention.chosen_head import HEAD, LAYER, STEP, large_head, on_panel, show_large, show_layer_and_head
 from pages.attention.dropout import try_dropout
-from pages.attention.tendencies import short_names, threshold
-from pages.figures.heads import STEP_NAMES, heads_grid
+from pages.attention.tendencies import THRESHOLD, short_names
+from pages.figures.heads import heads_grid
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.because import show_because
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Switch, Values
+from pages.ui.experiment import ask_first, experiment, options_of
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import chosen_layer_and_head, head_choices
-from pages.ui.url import choose, chosen_option, chosen_switch, switch
 from pages.ui.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
@@ -28,48 +22,45 @@ from transformer_core.analysis.attention.tendencies import labelled, tendencies_
 from transformer_core.analysis.outcome import is_causal
 from transformer_core.analysis.questions import moved
 
+SAME_SCALE = Switch("same_scale", True, label="attention.same_scale")
+NAMES = Switch("attention_names", True, label="attention.name_heads")
 
-def live_heads(view: View) -> Live:
-    """Return the grid, the chosen head and the verdict, by what is chosen."""
-    layer, head = chosen_layer_and_head(view)
-    step = chosen_option("step", STEP_NAMES, default="weights")
-    answer = read_heads(view, layer, head)
-    named = chosen_switch("attention_names", default=True)
+
+def _picture(view: View, values: Values) -> Live:
+    """Return the grid, the chosen head and the verdict."""
+    layer, head, step = values[LAYER], values[HEAD], values[STEP]
+    large = large_head("head_large", view, values, step, pins=step == "mixture")
+    answer, heads = large.answer, large.answer.value
     grid = heads_grid(
-        answer.value.weights,
+        heads.weights,
         view.encoding.labels,
         strings("axis") | {"weight": t("quantity.weights")},
         strings("matrix"),
         layer=layer,
         head=head,
-        same_scale=chosen_switch("same_scale", default=True),
+        same_scale=values[SAME_SCALE],
         version=f"{layer}.{head}|{view.encoding.text}",
         note=section("attention", "grid"),
-        tendencies=names_of_heads(view, answer.value) if named else None,
+        tendencies=names_of_heads(view, heads, values[THRESHOLD]) if values[NAMES] else None,
         chooses=("layer", "head"),
     )
-    large = large_head(view, answer.value, layer, head, step)
-    return Live(
-        (Picture("heads", grid, answer), Picture("head_large", large, answer, pins=step == "mixture")),
-        {"heads": outcome_verdict(view, answer.value.probabilities)},
-    )
+    return Live((Picture("heads", grid, answer), large), {"heads": outcome_verdict(view, heads.probabilities)})
 
 
-def show_heads(view: View) -> None:
+def _show(view: View) -> None:
     """Show the grid, the chosen head and its steps."""
     grid_place, head_place = st.columns(2, gap="large")
     with head_place:
-        layer, head = choose_layer_and_head(view)
-        steps = {name: t(f"step.{name}") for name in STEP_NAMES}
-        step = choose(t("attention.step"), steps, name="step", default="weights")
+        layer, head = show_layer_and_head(view)
+        STEP.show()
     verdict_place = grid_place.container()
     with grid_place:
         scale_place, names_place = st.columns(2)
         with scale_place:
-            switch(t("attention.same_scale"), name="same_scale", default=True)
+            SAME_SCALE.show()
         with names_place:
-            switch(t("attention.name_heads"), name="attention_names", default=True)
-        found = live_heads(view)
+            NAMES.show()
+        found = HEADS.live(view)
         grid, large = (one for one in found.pictures if isinstance(one, Picture))
         show_picture(grid, on_select=on_panel)
         export_picture(grid)
@@ -79,43 +70,36 @@ def show_heads(view: View) -> None:
     with verdict_place:
         show_verdict_of(view, found.verdicts["heads"], place="heads")
     with head_place:
-        show_picture(large, on_cell=None if large.pins else on_cell)
-        export_picture(large)
-    follow_finger("attention", "heads", view, choices=head_choices(view) | {"step": (STEP_NAMES, step)})
+        show_large(large)
+    HEADS.follow(view)
     with dropout_place:
         try_dropout(view, layer, head)
     with words_place:  # last, because it is slow: each word is hidden in turn
         show_because(view)
 
 
-def names_of_heads(view: View, heads: Heads) -> list[list[str]]:
-    """Return the short name of each head's tendency on this sentence, "" where it has none."""
+def names_of_heads(view: View, heads: Heads, least: float) -> list[list[str]]:
+    """Return the short name of each head's tendency on this sentence, "" where its score is less than the least."""
     padding, causal = view.bundle.config.padding, is_causal(view.bundle)
     found = tendencies_of([heads.weights], [view.encoding], padding, causal=causal)
     names = short_names()
-    return [[names[label] for label in layer] for layer in labelled(found.scores, threshold()).tolist()]
+    return [[names[label] for label in layer] for layer in labelled(found.scores, least).tolist()]
 
 
+@experiment("try_open")
 def head_off_experiment(view: View, layer: int, head: int) -> None:
     """Ask for a prediction, then switch the head off and show what that changes."""
-    box = lazy_box(t("try.heading"), icon=":material/science:", key="try_open")
-    if box is None:
+    if not concludes(view):
         return
-    with box:
-        if not concludes(view):
-            return
-        st.markdown(section("attention", "try").format(layer=layer, head=head))
-        options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
-        about = f"{view.bundle.name} {view.encoding.text} {layer}.{head}"
-        cover = ask_first(t("try.guess"), options, name="attention_head_off", about=about)
-        found = ask(without_head, **view.asked, layer=layer, head=head).value
-        measured = t(
-            "try.measured",
-            label=outcome_word(view, found.winner),
-            moved=f"{100 * found.moved:+.2f}",
-            layer=layer,
-            head=head,
-        )
-        cover.judge(moved(found.before, found.after).option, measured)
-        with cover.picture():
-            show_outcome(view, found.after, beside=found.before)
+    st.markdown(section("attention", "try").format(layer=layer, head=head))
+    options = options_of("try.{}", ("little", "much", "flips"))
+    cover = ask_first(t("try.guess"), options, name="attention_head_off", about=f"{view.name} {layer}.{head}")
+    found = ask(without_head, **view.asked, layer=layer, head=head).value
+    label, points = outcome_word(view, found.winner), f"{100 * found.moved:+.2f}"
+    measured = t("try.measured", label=label, moved=points, layer=layer, head=head)
+    cover.judge(moved(found.before, found.after).option, measured)
+    with cover.picture():
+        show_outcome(view, found.after, beside=found.before)
+
+
+HEADS = Part("attention", "heads", _show, _picture, (LAYER, HEAD, STEP, SAME_SCALE, NAMES, THRESHOLD))

@@ -1,27 +1,23 @@
 """Beam search: the tree of scored continuations, the ranking at its end, and what a wider beam changes."""
 
-from typing import Any
-
 import streamlit as st
 
+from pages.room import Part
 from pages.translation.figures.search import by_width_chart, tree_chart
-from pages.translation.translated import shown_gap, slide_to_default, translated
+from pages.translation.translated import SITES, shown_gap, translated
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import as_old, ask_first, lazy_box, say
+from pages.ui.controls import Slider, Values
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.number_format import markdown_table
 from pages.ui.pickers import shown_word
-from pages.ui.url import slid, slide
 from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.beam_tree import BeamTree, Ranking, beam_tree, best_by_width
 
 WIDEST = 5
-WIDTH: dict[str, Any] = {"low": 1, "high": WIDEST, "name": "translation_width", "default": 3}
-PENALTY: dict[str, Any] = {"low": 0.0, "high": 2.0, "name": "translation_penalty", "default": 0.6, "step": 0.1}
-DEPTH = "translation_depth"
 MOST_RANKED = 8
 LEGEND = (
     '<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:0.9rem;align-items:center">'
@@ -30,6 +26,19 @@ LEGEND = (
     '<span><b style="border:1px dashed #8d7a63;padding:0 8px;border-radius:5px">✕</b> {dropped}</span>'
     '<span><b style="border:3px solid #d97614;padding:0 8px;border-radius:5px">&nbsp;</b> {best}</span></div>'
 )
+
+
+def _searched(view: View, width: int, penalty: float) -> Answer[BeamTree]:
+    return ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
+
+
+def _deepest(view: View) -> int:
+    return int(_searched(view, WIDTH.read(), PENALTY.read()).value.depths.max())
+
+
+WIDTH = Slider("translation_width", 1, WIDEST, 3, label="translation.width")
+PENALTY = Slider("translation_penalty", 0.0, 2.0, 0.6, step=0.1, label="translation.penalty", kind=float, format="%.1f")
+DEPTH = Slider("translation_depth", 1, _deepest, _deepest, label="translation.depth")
 
 
 def _show_ranking(tree: BeamTree, penalty: float) -> None:
@@ -79,71 +88,51 @@ def _show_best(answer: Answer) -> None:
     show_chart(chart, answer, key="translation_widths", stem="beam_widths", label=t("translation.try_width"))
 
 
+@experiment("translation_width_open", "translation.try_width")
 def _width_experiment(view: View, penalty: float) -> None:
     """Ask whether a wider beam changes the translation, then try every width."""
-    box = lazy_box(t("translation.try_width"), icon=":material/science:", key="translation_width_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"translation.wider_{name}") for name in ("same", "better", "worse")}
-        question = section("translation", "try_width").format(widest=WIDEST)
-        cover = ask_first(
-            question, options, name="translation_width", about=f"{view.bundle.name} {view.encoding.text} {penalty}"
-        )
-        judgement, asked = st.container(), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
-        with cover.picture():
-            answer = awaited(
-                best_by_width, t("translation.searching"), key="translation_width", height=420, stays=True, **asked
-            )
-            if answer is None:
-                return
-            _show_best(answer)
-        found = answer.value
-        first, last = float(found.scores[0]), float(found.scores[-1])
-        outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
-        gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
-        measured = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
-        with judgement, as_old(answer, key="translation_width"):
-            cover.judge(outcome, measured)
+    options = options_of("translation.wider_{}", ("same", "better", "worse"))
+    question = section("translation", "try_width").format(widest=WIDEST)
+    cover = ask_first(question, options, name="translation_width", about=f"{view.name} {penalty}")
+    said, asked = t("translation.searching"), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
+    with cover.picture():
+        answer = awaited(best_by_width, said, key="translation_width", height=420, stays=True, **asked)
+        if answer is None:
+            return
+        _show_best(answer)
+    found = answer.value
+    first, last = float(found.scores[0]), float(found.scores[-1])
+    outcome = "same" if found.texts[0] == found.texts[-1] else "better" if last > first else "worse"
+    gained, different = f"{shown_gap(last, first):+.3f}", len(set(found.texts))
+    measured = t("translation.width_measured", widest=WIDEST, gained=gained, different=different)
+    cover.judge(outcome, measured, of=answer)
 
 
-def live_beam(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the tree down to the chosen depth."""
-    width, penalty = int(slid(**WIDTH)), float(slid(**PENALTY))
-    answer = ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
-    deepest = int(answer.value.depths.max())
-    depth = int(slid(1, deepest, name=DEPTH, default=deepest)) if deepest > 1 else deepest
-    return _drawn(view, answer, depth)
-
-
-def _drawn(view: View, answer: Answer[BeamTree], depth: int) -> Live:
+    answer, depth = _searched(view, values[WIDTH], values[PENALTY]), values[DEPTH]
     tree = answer.value
     start, whole = shown_word(translated(view).value.read[0]), depth == int(tree.depths.max())
     chart = tree_chart(tree, strings("translation_tree"), depth=depth, start=start, whole=whole)
     return Live(drawings=(Drawing("translation_tree", chart, answer, "beam_search", t("translation.tree_label")),))
 
 
-def show_beam(view: View) -> None:
+def _show(view: View) -> None:
     """Show the controls, the tree down to a depth, and the ranking."""
     width_place, penalty_place, depth_place = st.columns([2, 2, 3], gap="medium")
     with width_place:
-        width = int(slide(t("translation.width"), **WIDTH))
+        WIDTH.show()
     with penalty_place:
-        penalty = slide(t("translation.penalty"), **PENALTY, format="%.1f")
-    answer = ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
-    tree = answer.value
-    deepest = int(tree.depths.max())
+        penalty = PENALTY.show()
     with depth_place:
-        depth = deepest
-        if deepest > 1:
-            depth = slide_to_default(t("translation.depth"), 1, deepest, name=DEPTH, default=deepest)
+        depth, deepest = DEPTH.show(view), _deepest(view)
     whole = depth == deepest
     words = strings("translation_tree")
     st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))
-    (drawing,) = _drawn(view, answer, depth).drawings
+    (drawing,) = BEAM.live(view).drawings
+    tree: BeamTree = drawing.answer.value
     show_drawing(drawing)
-    sliders = {WIDTH["name"]: width, PENALTY["name"]: penalty, DEPTH: "" if whole else depth}
-    follow_finger("translation", "beam", view, sliders=sliders)
+    BEAM.follow(view)
     if whole:
         place = "behind" if tree.behind else "ahead"
         st.markdown(t(f"translation.{place}", depths=", ".join(map(str, tree.behind)), count=int(tree.on_best.sum())))
@@ -151,3 +140,6 @@ def show_beam(view: View) -> None:
     else:
         st.caption(t("translation.depth_note", depth=depth, deepest=deepest))
     _width_experiment(view, penalty)
+
+
+BEAM = Part("translation", "beam", _show, _picture, (WIDTH, PENALTY, DEPTH), sites=SITES)

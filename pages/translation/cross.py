@@ -5,11 +5,16 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from pages.attention.chosen_head import on_panel, step_words
-from pages.figures.heads import STEP_NAMES, heads_grid, one_head
+from pages.attention.chosen_head import STEP, on_panel, step_words
+from pages.figures.heads import heads_grid, one_head
+from pages.room import Part
 from pages.translation.figures.charts import hiding_chart
 from pages.translation.figures.matrices import mean_matrix
 from pages.translation.translated import (
+    HEAD,
+    LAYER,
+    OVER,
+    SITES,
     STYLE,
     choose_weights,
     choose_written_word,
@@ -18,34 +23,47 @@ from pages.translation.translated import (
     sentences,
     translated,
     translated_so_far,
-    weights_choices,
     weights_over,
 )
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Text, Values
+from pages.ui.experiment import ask_first, experiment, say
 from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import read_and_tell
-from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.live import Live, show_lines
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.pickers import shown_word, some_places
-from pages.ui.url import choose, chosen_option, set_choice, text_input
+from pages.ui.url import set_choice
 from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.greedy_steps import Written
 
-PROBE = "A young boy kicks a ball in the green park."
 MOST_TOKENS = 64
+
+
+def _with_words(view: View, text: str) -> View:
+    """Return the view of a text that has words the model knows.
+
+    Raises:
+        ValueError: the text cannot be read, or has no word that the model knows; the message is meant for the page.
+    """
+    encoding = encoded(view.bundle, text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
+    if all(encoding.special):
+        raise ValueError(t("translation.no_words"))
+    return View(view.bundle, encoding)
+
+
+EXAMPLE = "A young boy kicks a ball in the green park."
+PROBE = Text("translation_probe", EXAMPLE, label="translation.probe", parse=_with_words)
 
 
 def _on_head(panel: str) -> None:
     """Show the head that was clicked in the grid, alone and large."""
     on_panel(panel)
-    set_choice("translation_over", "head")
+    set_choice(OVER.name, "head")
 
 
-def _large(view: View, written: Written, layer: int, head: int) -> Picture:
-    step = chosen_option("step", STEP_NAMES, default="weights")
+def _large(view: View, written: Written, layer: int, head: int, step: str) -> Picture:
     answer = ask(cross_head, **view.asked, target_ids=written.token_ids[:-1], layer=layer, head=head)
     figure = one_head(
         vars(answer.value),
@@ -78,18 +96,6 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> Picture
     return Picture("translation_mean", figure, answer)
 
 
-def _with_words(view: View, text: str) -> View:
-    """Return the view of a text that has words the model knows.
-
-    Raises:
-        ValueError: the text cannot be read, or has no word that the model knows; the message is meant for the page.
-    """
-    encoding = encoded(view.bundle, text, max_len=min(MOST_TOKENS, view.bundle.config.max_len))
-    if all(encoding.special):
-        raise ValueError(t("translation.no_words"))
-    return View(view.bundle, encoding)
-
-
 def _looked(written: Written, step: int, found: Agreement) -> str:
     return t(
         "translation.looked",
@@ -111,10 +117,8 @@ def _hide_each(view: View) -> None:
     change = np.where(view.encoding.special, np.nan, found.mean)
     places = sorted({*some_places(change), found.place})
     options = {str(place): f"{place} · {plain(shown_word(written.source[place]))}" for place in places}
-    about = f"{view.bundle.name} {view.encoding.text} {step}"
-    cover = ask_first(
-        section("translation", "try_cross").format(word=word), options, name="translation_cross", about=about
-    )
+    question = section("translation", "try_cross").format(word=word)
+    cover = ask_first(question, options, name="translation_cross", about=f"{view.name} {step}")
     answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
     hidden = answer.value
     cover.judge(str(found.place), _looked(written, step, found))
@@ -126,23 +130,20 @@ def _hide_each(view: View) -> None:
         say(t("translation.hidden_measured", word=word, chance=chance, most=most, points=moved))
 
 
+@experiment("translation_cross_open", "translation.try_cross")
 def _hiding_experiment(view: View) -> None:
     """Ask where a word of a further sentence looks, then show that, and the effect of hiding each source word."""
-    box = lazy_box(t("translation.try_cross"), icon=":material/science:", key="translation_cross_open")
-    if box is None:
-        return
-    with box:
-        text = text_input(t("translation.probe"), name="translation_probe", default=PROBE)
-        read = read_and_tell("translation_probe", text, PROBE, lambda text: _with_words(view, text))
-        if read is not None:
-            _hide_each(read)
+    PROBE.show_box(view)
+    read = PROBE.tell(view)
+    if read is not None:
+        _hide_each(read)
 
 
-def live_cross(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return both sentences, the chosen weights large, and the grid of heads."""
     answer = translated_so_far(view)
     written = answer.value
-    over, layer, head = chosen_weights(view)
+    over, layer, head = chosen_weights(values)
     grid = heads_grid(
         written.cross_weights,
         written.words,
@@ -157,22 +158,22 @@ def live_cross(view: View) -> Live:
     )
     if over != "head":
         grid = replace(grid, selected=None)
-    large = _large(view, written, layer, head) if over == "head" else _mean(view, answer, over, layer)
+        large = _mean(view, answer, over, layer)
+    else:
+        large = _large(view, written, layer, head, values[STEP])
     pictures, lines = (large, Picture("translation_heads", grid, answer)), {"translation": sentences(written)}
     return Live(pictures, lines=lines, more=not written.whole)
 
 
-def show_cross(view: View) -> None:
+def _show(view: View) -> None:
     """Show the grid of heads, the chosen weights large, and the experiment."""
     sentences_place = st.container()
     large_place, grid_place = st.columns(2, gap="medium")
-    choices = {}
     with large_place:
         over, _, _ = choose_weights(view)
         if over == "head":
-            steps = {name: t(f"step.{name}") for name in STEP_NAMES}
-            choices["step"] = (STEP_NAMES, choose(t("attention.step"), steps, name="step", default="weights"))
-    live = live_cross(view)
+            STEP.show()
+    live = CROSS.live(view)
     large, grid = (one for one in live.pictures if isinstance(one, Picture))
     with sentences_place:
         show_lines("translation", live.lines["translation"], style=STYLE)
@@ -182,5 +183,8 @@ def show_cross(view: View) -> None:
     with grid_place:
         show_picture(grid, on_select=_on_head)
         export_picture(grid)
-    follow_finger("translation", "cross", view, choices=weights_choices(view) | choices)
+    CROSS.follow(view)
     _hiding_experiment(view)
+
+
+CROSS = Part("translation", "cross", _show, _picture, (OVER, LAYER, HEAD, STEP), sites=SITES)

@@ -4,16 +4,17 @@ from contextlib import nullcontext
 
 import streamlit as st
 
+from pages.room import Part
 from pages.translation.figures.charts import forced_bars
-from pages.translation.translated import translated
+from pages.translation.translated import SITES, translated
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
+from pages.ui.controls import Text
 from pages.ui.experiment import Cover, ask_first, say, say_number
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, read_and_tell, require_length
+from pages.ui.last_text import in_words, require_length
 from pages.ui.pickers import shown_word
-from pages.ui.url import suggested_text_input
 from transformer_core.analysis.translation.teacher_forcing import Forced, forced_target
 
 MOST_CHARACTERS = 600
@@ -35,12 +36,20 @@ def _readable(view: View, target: str) -> Answer[Forced]:
         return _forced(view, target)
 
 
+TARGET = Text(
+    "translation_target",
+    lambda view: translated(view).value.text,
+    label="translation.own_target",
+    parse=_readable,
+)
+
+
 def _guessed(view: View, found: Forced, target: str) -> Cover:
     """Ask which word is the least likely before the bars are shown, and judge the answer."""
     places = sorted(range(len(found.words)), key=lambda place: found.probabilities[place])
     options = {str(place): plain(shown_word(found.words[place])) for place in sorted(places[:4])}
-    about = f"{view.bundle.name} {view.encoding.text} {target}"
-    cover = ask_first(section("translation", "try_forced"), options, name="translation_forced", about=about)
+    question = section("translation", "try_forced")
+    cover = ask_first(question, options, name="translation_forced", about=f"{view.name} {target}")
     least = places[0]
     measured = t(
         "translation.least_measured",
@@ -73,17 +82,16 @@ def _numbers(view: View, found: Forced, same: bool) -> None:
     say(measured)
 
 
-def show_forced(view: View) -> None:
+def _show(view: View) -> None:
     """Show the text input of the target, its words as bars, and the comparison with the model's own translation."""
-    own = translated(view).value
-    target = suggested_text_input(t("translation.own_target"), own.text, name="translation_target")
-    answer = read_and_tell("translation_target", target, own.text, lambda target: _readable(view, target))
+    TARGET.show_box(view)
+    answer = TARGET.tell(view)
     if answer is None:
         return
     found, target = answer.value, answer.arguments["target"]
     if found.unknown:
         st.warning(t("text.unknown", count=found.unknown, all=len(found.words) - 1), icon=":material/translate:")
-    same = found.token_ids == own.token_ids
+    same = found.token_ids == translated(view).value.token_ids
     with nullcontext() if same else _guessed(view, found, target).picture():
         words = strings("translation_forced")
         chart = forced_bars(
@@ -93,3 +101,6 @@ def show_forced(view: View) -> None:
         _numbers(view, found, same)
     if same:
         st.caption(t("translation.own_is_greedy"))
+
+
+FORCED = Part("translation", "forced", _show, sites=SITES)

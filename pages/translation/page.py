@@ -1,25 +1,17 @@
 """Translation: greedy decoding word by word, cross-attention, beam search and teacher forcing."""
 
 from pages.glass.box import under_the_glass
-from pages.translation.beam import show_beam
-from pages.translation.cross import show_cross
-from pages.translation.forced import show_forced
-from pages.translation.search import show_search
-from pages.translation.steps import show_steps
-from pages.translation.toy import show_toy
+from pages.room import Page
+from pages.translation.beam import BEAM
+from pages.translation.cross import CROSS
+from pages.translation.forced import FORCED
+from pages.translation.search import SEARCH
+from pages.translation.steps import STEPS
+from pages.translation.toy import TOY
 from pages.translation.translated import translated
 from pages.ui.header import View, header
-from pages.ui.page_layout import parts_page
 
 EXAMPLE = "A man in a red shirt is riding a horse."
-PARTS = {
-    "steps": show_steps,
-    "cross": show_cross,
-    "beam": show_beam,
-    "search": lambda _: show_search(),
-    "forced": show_forced,
-    "toy": lambda _: show_toy(),
-}
 
 
 def look_through(view: View, *, sites: tuple[str, ...]) -> None:
@@ -27,10 +19,12 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
     under_the_glass(view, sites=sites, target_ids=lambda: translated(view).value.token_ids[:-1])
 
 
-parts_page(
+TRANSLATION = Page(
     "translation",
     lambda: header(kinds=("translation",), example=EXAMPLE),
-    PARTS,
-    sites=("decoder.*.cross_attention.*",),
+    (STEPS, CROSS, BEAM, SEARCH, FORCED, TOY),
     glass=look_through,
 )
+
+if __name__ == "__main__":
+    TRANSLATION.show()

@@ -2,16 +2,18 @@
 
 import streamlit as st
 
+from pages.room import Part
+from pages.translation.beam import PENALTY
 from pages.translation.figures.search import by_width_chart, ranked_chart
-from pages.translation.translated import shown_gap
+from pages.translation.translated import SITES, shown_gap
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
+from pages.ui.controls import Choice, Slider, Text
 from pages.ui.device import tell_of_processor
-from pages.ui.experiment import as_old, ask_first, say
+from pages.ui.experiment import ask_first, options_of, say
+from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import read_and_tell
 from pages.ui.number_format import markdown_table
-from pages.ui.url import choose, slide, text_input
 from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.letter_search import (
     LENGTH,
@@ -26,18 +28,22 @@ from transformer_core.analysis.translation.letter_search import (
 )
 from transformer_core.training.corpora.sequences import Rule
 
-RULES: tuple[Rule, ...] = ("copy", "reverse", "sort")
-EPOCHS = (1, 2, 4, 8, 16)
-SEEDS = 20
-LETTERS = "abcab"
+RULE = Choice[Rule](
+    "translation_rule", ("copy", "reverse", "sort"), label="translation.rule", words="translation.rule_{}"
+)
+EPOCHS = Choice("translation_epochs", (1, 2, 4, 8, 16), label="translation.epochs", default=4, kind=int)
+SEED = Slider("translation_seed", 0, 20, 0, label="translation.seed")
 
 
-def _letters(source: str, rule: Rule) -> str:
+def _letters(_: View, source: str) -> str:
     try:
-        letters_of(source, rule)
+        letters_of(source, RULE.read())
     except ValueError as error:
         raise ValueError(t("translation.letters_needed", most=LENGTH)) from error
     return source
+
+
+LETTERS = Text("translation_letters", "abcab", label="translation.letters", parse=_letters)
 
 
 def _search_word(width: int) -> str:
@@ -100,14 +106,8 @@ def _show_one(answer: Answer[Searched]) -> None:
 
 def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
     st.subheader(t("translation.survey"), anchor=False)
-    options = {name: t(f"translation.misses_{name}") for name in ("few", "some", "many")}
-    cover = ask_first(
-        section("translation", "try_search"),
-        options,
-        name="translation_search",
-        about=f"{rule} {epochs} {seed} {penalty}",
-    )
-    judgement = st.container()
+    options, about = options_of("translation.misses_{}", ("few", "some", "many")), f"{rule} {epochs} {seed} {penalty}"
+    cover = ask_first(section("translation", "try_search"), options, name="translation_search", about=about)
     with cover.picture():
         asked = {"rule": rule, "epochs": epochs, "seed": seed, "length_penalty": penalty}
         answer = awaited(
@@ -132,30 +132,25 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
         right=f"{found.best_right:.0%}",
         greedy_right=f"{found.right[0]:.0%}",
     )
-    with judgement, as_old(answer, key="translation_survey"):
-        cover.judge(outcome, measured)
+    cover.judge(outcome, measured, of=answer)
 
 
-def show_search() -> None:
+def _show(_: View) -> None:
     """Show the controls, the searches of one source, and a survey over many sources."""
     tell_of_processor()
     rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
     with rule_place:
-        rules = {rule: t(f"translation.rule_{rule}") for rule in RULES}
-        rule: Rule = choose(t("translation.rule"), rules, name="translation_rule", default="copy")  # type: ignore[assignment]
+        rule = RULE.show()
     with epochs_place:
-        counts = {str(count): str(count) for count in EPOCHS}
-        epochs = int(choose(t("translation.epochs"), counts, name="translation_epochs", default="4"))
+        epochs = EPOCHS.show()
     with seed_place:
-        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
+        seed = SEED.show()
     source_place, penalty_place = st.columns([2, 2.4], gap="medium")
     with source_place:
-        source = text_input(t("translation.letters"), name="translation_letters", default=LETTERS)
+        LETTERS.show_box()
     with penalty_place:
-        penalty = slide(
-            t("translation.penalty"), 0.0, 2.0, name="translation_penalty", default=0.6, step=0.1, format="%.1f"
-        )
-    source = read_and_tell("translation_letters", source, LETTERS, lambda source: _letters(source, rule))
+        penalty = PENALTY.show()
+    source = LETTERS.tell()
     if source is None:
         return
     asked = {"rule": rule, "source": source, "epochs": epochs, "seed": seed, "length_penalty": penalty}
@@ -165,3 +160,6 @@ def show_search() -> None:
     if answer is not None:
         _show_one(answer)
     _survey(rule, epochs, seed, penalty)
+
+
+SEARCH = Part("translation", "search", _show, sites=SITES)

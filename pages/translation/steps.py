@@ -4,60 +4,57 @@ from math import exp
 
 import streamlit as st
 
+from pages.room import Part
 from pages.translation.figures.charts import likeliest_bars, lines_chart
 from pages.translation.figures.matrices import step_rows
 from pages.translation.translated import (
+    HEAD,
+    LAYER,
+    OVER,
+    SITES,
     STYLE,
     choose_weights,
     chosen_weights,
     over_word,
     sentences,
-    slide_to_default,
     translated,
     translated_so_far,
-    weights_choices,
     weights_over,
 )
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Slider, Values, layer_control
+from pages.ui.experiment import ask_first, experiment, options_of
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.live import Live, show_lines
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
-from pages.ui.pickers import choose_layer, chosen_number, shown_word
-from pages.ui.url import slid
+from pages.ui.pickers import shown_word
 from transformer_core.analysis.translation.greedy_steps import Written
 
 LIKELIEST, LEAST_LIKELY = 0.5, 0.05
 
 
-def _unsure(written: Written) -> int:
+def _last(view: View) -> int:
+    return len(translated_so_far(view).value.words) - 1
+
+
+def _unsure(view: View) -> int:
     """Return the step where the model was least sure, which is shown at first."""
-    return int(written.probabilities.argmin())
+    return int(translated_so_far(view).value.probabilities.argmin())
 
 
-def _choose_step(written: Written) -> None:
-    """Show the slider of steps."""
-    if len(written.words) > 1:
-        slide_to_default(
-            t("translation.step"), 0, len(written.words) - 1, name="translation_step", default=_unsure(written)
-        )
+STEP = Slider("translation_step", 0, _last, _unsure, label="translation.step")
+ROWS_LAYER = layer_control("translation.rows_layer")  # the same layer, where no other control of the part chooses it
 
 
-def _chosen_step(written: Written) -> int:
-    """Return the chosen step, from 0, without the slider."""
-    last = len(written.words) - 1
-    return int(slid(0, last, name="translation_step", default=_unsure(written))) if last else 0
-
-
-def live_steps(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return both sentences, the likeliest words of the chosen step, and where the decoder looked."""
     answer = translated_so_far(view)
     written = answer.value
-    step = _chosen_step(written)
-    over, layer, head = chosen_weights(view)
+    step, rows_layer = values[STEP], values[ROWS_LAYER]
+    over, layer, head = chosen_weights(values)
     lines = lines_chart(
         weights_over(written.cross_weights, over, layer, head),
         written.source,
@@ -66,7 +63,6 @@ def live_steps(view: View) -> Live:
         step=step,
     )
     bars = likeliest_bars(written.others[step], written.likeliest[step], strings("translation_bars"))
-    rows_layer = chosen_number("layer", view.bundle.config.n_layers)
     rows = step_rows(
         written.self_weights[rows_layer, :, step, : step + 1],
         written.cross_weights[rows_layer, :, step],
@@ -88,34 +84,30 @@ def live_steps(view: View) -> Live:
     )
 
 
+@experiment("translation_whole_open")
 def _whole_experiment(view: View, written: Written) -> None:
     """Ask how probable the whole translation is, then show the product of its probabilities."""
-    box = lazy_box(t("try.heading"), icon=":material/science:", key="translation_whole_open")
-    if box is None:
-        return
-    with box:
-        ends = {"high": f"{LIKELIEST:.0%}", "low": f"{LEAST_LIKELY:.0%}"}
-        options = {name: t(f"translation.whole_{name}", **ends) for name in ("over", "between", "under")}
-        question = section("translation", "try_whole").format(count=len(written.words))
-        cover = ask_first(question, options, name="translation_whole", about=f"{view.bundle.name} {view.encoding.text}")
-        count, whole = len(written.words), exp(written.log_prob)
-        outcome = "over" if whole > LIKELIEST else "under" if whole < LEAST_LIKELY else "between"
-        measured = t(
-            "translation.whole_measured",
-            count=count,
-            whole=f"{significant(100 * whole, 3)}%",
-            mean=f"{exp(written.log_prob / count):.1%}",
-            least=f"{written.probabilities.min():.1%}",
-        )
-        cover.judge(outcome, measured)
+    count, whole = len(written.words), exp(written.log_prob)
+    ends = {"high": f"{LIKELIEST:.0%}", "low": f"{LEAST_LIKELY:.0%}"}
+    options = options_of("translation.whole_{}", ("over", "between", "under"), **ends)
+    question = section("translation", "try_whole").format(count=count)
+    cover = ask_first(question, options, name="translation_whole", about=view.name)
+    outcome = "over" if whole > LIKELIEST else "under" if whole < LEAST_LIKELY else "between"
+    measured = t(
+        "translation.whole_measured",
+        count=count,
+        whole=f"{significant(100 * whole, 3)}%",
+        mean=f"{exp(written.log_prob / count):.1%}",
+        least=f"{written.probabilities.min():.1%}",
+    )
+    cover.judge(outcome, measured)
 
 
-def show_steps(view: View) -> None:
+def _show(view: View) -> None:
     """Show both sentences, the slider of steps, and one step in detail."""
     written = translated(view).value
     sentences_place = st.container()
-    _choose_step(written)
-    step = _chosen_step(written)
+    step = STEP.show(view)
     lines_place, bars_place = st.columns([6, 5], gap="large")
     with lines_place:
         over, layer, head = choose_weights(view)
@@ -123,8 +115,8 @@ def show_steps(view: View) -> None:
     with rows_place:
         tell(section("translation", "rows"))
         if over == "all":
-            choose_layer(t("translation.rows_layer"), view)
-    live = live_steps(view)
+            ROWS_LAYER.show(view)
+    live = STEPS.live(view)
     (rows,), (bars, lines) = live.pictures, live.drawings
     assert isinstance(rows, Picture)
     with sentences_place:
@@ -142,6 +134,8 @@ def show_steps(view: View) -> None:
     with rows_place:
         show_picture(rows)
         export_picture(rows)
-    slider = {"translation_step": str(step) if step != _unsure(written) else ""}
-    follow_finger("translation", "steps", view, choices=weights_choices(view), sliders=slider)
+    STEPS.follow(view)
     _whole_experiment(view, written)
+
+
+STEPS = Part("translation", "steps", _show, _picture, (STEP, OVER, LAYER, HEAD), sites=SITES)

@@ -1,19 +1,20 @@
 """The toy batch of many tutorials: ids, masks, weights, logits, all shapes, and what other conventions change."""
 
-from typing import cast
-
 import streamlit as st
 
+from pages.room import Part
 from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids, toy_logits
+from pages.translation.search import SEED
+from pages.translation.translated import SITES
 from pages.ui.asking import Answer, ask_once
+from pages.ui.controls import Choice, Switch
 from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.experiment import ask_first, experiment, lazy_box, options_of
 from pages.ui.exports import export_matrix
+from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import markdown_table, percent, significant
-from pages.ui.pickers import choose_head
-from pages.ui.url import choose, slide, switch
 from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.toy_batch import (
     CHANGES,
@@ -26,9 +27,26 @@ from transformer_core.analysis.translation.toy_batch import (
     toy_batch,
 )
 
-SOURCES: tuple[Source, ...] = ("listing", "random", "ones", "padded", "all_padding")
+SOURCE = Choice[Source](
+    "translation_toy_source",
+    ("listing", "random", "ones", "padded", "all_padding"),
+    label="translation.toy_source",
+    words="translation.toy_{}",
+)
+CONVENTION = Choice[Convention](
+    "translation_toy_convention",
+    tuple(CHANGES),
+    label="translation.toy_conventions",
+    words="translation.toy_convention_{}",
+    default="listing",
+)
+SENTENCE = Choice(
+    "translation_sentence", range(SENTENCES), label="translation.sentence", default=SENTENCES - 1, kind=int
+)
+LAYER = Choice("translation_toy_layer", range(CONFIG.n_layers), label="translation.layer", kind=int)
+HEAD = Choice("translation_toy_head", range(CONFIG.n_heads), label="translation.head", kind=int)
+FILLED = Switch("translation_toy_filled", False, label="translation.toy_filled")
 ONE_SOURCE = ("listing", "ones")  # four times the same sentence
-SEEDS = 20
 CODE = """import torch
 from transformer_core import (
     ModelConfig, Translation, capture
@@ -132,24 +150,17 @@ def _show_sums(found: ToyBatch) -> None:
     st.caption(t("translation.toy_sums", off=significant(found.row_sums)))
 
 
-def _padding_experiment(answer: Answer[ToyBatch]) -> None:
-    box = lazy_box(t("try.heading"), icon=":material/science:", key="translation_toy_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"translation.row_{name}") for name in ("nan", "uniform", "zero")}
-        cover = ask_first(section("translation", "try_toy"), options, name="translation_toy_padding")
-        found = ask_once(toy_batch, source="all_padding", seed=0, sentence=SENTENCES - 1, layer=0, head=0).value
-        row = found.cross.weights[0]
-        outcome = "zero" if not row.any() else "uniform" if float(row.max() - row.min()) < 1e-6 else "nan"
-        shown, other = (
-            " ".join(f"{value:.3f}" for value in one[0]) for one in (found.cross.weights, found.cross.filled)
-        )
-        infinite = sum(
-            not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name
-        )
-        measured = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
-        cover.judge(outcome, measured)
+@experiment("translation_toy_open")
+def _padding_experiment() -> None:
+    options = options_of("translation.row_{}", ("nan", "uniform", "zero"))
+    cover = ask_first(section("translation", "try_toy"), options, name="translation_toy_padding")
+    found = ask_once(toy_batch, source="all_padding", seed=0, sentence=SENTENCES - 1, layer=0, head=0).value
+    row = found.cross.weights[0]
+    outcome = "zero" if not row.any() else "uniform" if float(row.max() - row.min()) < 1e-6 else "nan"
+    shown, other = (" ".join(f"{value:.3f}" for value in one[0]) for one in (found.cross.weights, found.cross.filled))
+    infinite = sum(not ok for name, ok in zip(found.names, found.finite, strict=True) if "masked_scores" not in name)
+    measured = t("translation.toy_measured", ours=shown, filled=other, infinite=infinite, count=len(found.names))
+    cover.judge(outcome, measured)
 
 
 def _show_shapes(found: ToyBatch) -> None:
@@ -171,45 +182,29 @@ def _show_shapes(found: ToyBatch) -> None:
         st.caption(t("translation.toy_infinite"))
 
 
-def _which_batch() -> tuple[Source, Convention]:
-    """Let a person choose the source and the conventions."""
-    source_place, convention_place = st.columns([1.1, 1], gap="medium")
-    with source_place:
-        sources = {name: t(f"translation.toy_{name}") for name in SOURCES}
-        source = choose(t("translation.toy_source"), sources, name="translation_toy_source", default="listing")
-    with convention_place:
-        conventions = {name: t(f"translation.toy_convention_{name}") for name in CHANGES}
-        label = t("translation.toy_conventions")
-        convention = choose(label, conventions, name="translation_toy_convention", default="listing")
-    return cast(Source, source), cast(Convention, convention)
-
-
 def _where_in_it() -> dict[str, int]:
     """Let a person choose a sentence, a layer, a head and a seed."""
-    sentence_place, layer_place, head_place, seed_place = st.columns([1.7, 1.7, 3.4, 1.6], gap="small")
-    with sentence_place:
-        sentences = {str(index): str(index) for index in range(SENTENCES)}
-        last = str(SENTENCES - 1)
-        sentence = int(choose(t("translation.sentence"), sentences, name="translation_sentence", default=last))
-    with layer_place:
-        layers = {str(index): str(index) for index in range(CONFIG.n_layers)}
-        layer = int(choose(t("translation.layer"), layers, name="translation_toy_layer", default="0"))
-    with head_place:
-        head = choose_head(t("translation.head"), CONFIG.n_heads, name="translation_toy_head")
-    with seed_place:
-        seed = int(slide(t("translation.seed"), 0, SEEDS, name="translation_seed", default=0))
-    return {"sentence": sentence, "layer": layer, "head": head, "seed": seed}
+    where = {}
+    controls = {"sentence": SENTENCE, "layer": LAYER, "head": HEAD, "seed": SEED}
+    for (name, control), place in zip(controls.items(), st.columns([1.7, 1.7, 3.4, 1.6], gap="small"), strict=True):
+        with place:
+            where[name] = control.show()
+    return where
 
 
-def show_toy() -> None:
+def _show(_: View) -> None:
     """Show the batch, one head of its three attentions, its logits, what conventions change, and every shape."""
     tell_of_processor()
-    source, convention = _which_batch()
+    source_place, convention_place = st.columns([1.1, 1], gap="medium")
+    with source_place:
+        source = SOURCE.show()
+    with convention_place:
+        convention = CONVENTION.show()
     options_place, filled_place = st.columns([8.4, 2.2], gap="small", vertical_alignment="bottom")
     with options_place:
         where = _where_in_it()
     with filled_place:
-        filled = switch(t("translation.toy_filled"), name="translation_toy_filled", default=False)
+        filled = FILLED.show()
     answer = ask_once(toy_batch, source=source, convention=convention, **where)
     version = f"toy {source} {convention} {' '.join(map(str, where.values()))} {filled}"
     program = _program(answer.value, where["seed"], convention)
@@ -217,5 +212,8 @@ def show_toy() -> None:
     _show_logits(answer, source in ONE_SOURCE, f"logits {version}")
     _show_changes(source, where["seed"], convention)
     _show_sums(answer.value)
-    _padding_experiment(answer)
+    _padding_experiment()
     _show_shapes(answer.value)
+
+
+TOY = Part("translation", "toy", _show, sites=SITES)

@@ -3,26 +3,29 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextvars import ContextVar
 from html import escape
 
 import numpy as np
 import streamlit as st
 
 from pages.ui.asking import Answer, Question, answered, ask_once, question_of
+from pages.ui.controls import Choice, Values, head_control, layer_control
 from pages.ui.header import View
 from pages.ui.language import t
-from pages.ui.link import linked
-from pages.ui.live import Choices
-from pages.ui.pickers import choose_head, choose_layer, chosen_number, head_choices, shown_word
-from pages.ui.url import choose, choose_from_list, chosen_option, current, forget, slide
+from pages.ui.link import Link, linked
+from pages.ui.pickers import shown_word
 from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily
 
-OVERS = ("all", "layer", "head")
+OVER = Choice("translation_over", ("all", "layer", "head"), label="translation.over", words="translation.over_{}")
+LAYER, HEAD = layer_control("translation.layer"), head_control("translation.head")
+SITES = ("decoder.*.cross_attention.*",)  # that the glass lists first
 MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 64  # one begun a visitor: where it goes, it is begun again
 MOMENT = 0.005  # s
 _drafts: OrderedDict[str, tuple[tuple[int, ...], ...]] = OrderedDict()  # by model, the last translation first
 _begun: OrderedDict[Question, Writing] = OrderedDict()
 _lock = threading.Lock()
+_of_link: ContextVar[tuple[Link, Answer[Written]] | None] = ContextVar("of_link", default=None)
 STYLE = """<style>
 .tr-line { display: flex; flex-wrap: wrap; gap: 6px 5px; align-items: flex-start; margin: 2px 0; }
 @media (min-width: 641px) { /* room for a second line, so that nothing below moves while a person types */
@@ -60,9 +63,21 @@ def translated(view: View) -> Answer[Written]:
 
 
 def translated_so_far(view: View) -> Answer[Written]:
-    """Translate the text greedily; what follows a finger gets the words of a moment, and more when it asks again."""
-    brief = linked() is not None and answered(written_greedily, **view.asked) is None
-    if brief and not (writing := _writing(view)).go_on(MOMENT):
+    """Translate the text greedily; what follows a hand gets the words of a moment, and more when it asks again.
+
+    All that is asked of one link, as the end of a slider and then the picture, is of the same words.
+    """
+    link, known = linked(), _of_link.get()
+    if link is None:
+        return translated(view)
+    if known is None or known[0] is not link:
+        known = link, _written_in_a_moment(view)
+        _of_link.set(known)
+    return known[1]
+
+
+def _written_in_a_moment(view: View) -> Answer[Written]:
+    if answered(written_greedily, **view.asked) is None and not (writing := _writing(view)).go_on(MOMENT):
         return Answer(writing.so_far(), written_greedily, view.asked)
     return translated(view)
 
@@ -81,19 +96,6 @@ def _writing(view: View) -> Writing:
         return _begun.setdefault(question, made)
 
 
-def slide_to_default(label: str, low: int, high: int, *, name: str, default: int) -> int:
-    """Show a slider; one that was left at the default of the previous sentence moves to the default of this one.
-
-    Args:
-        low, high, name, default: as of slide.
-    """
-    before = f"{name} default"
-    if st.session_state.get(before) != default and current(name) == st.session_state.get(before):
-        forget(name)
-    st.session_state[before] = default
-    return int(slide(label, low, high, name=name, default=default))
-
-
 def choose_written_word(label: str, words: Sequence[str], *, name: str) -> int:
     """Show the list of written words, the longest first, and return the place of the one chosen.
 
@@ -102,35 +104,26 @@ def choose_written_word(label: str, words: Sequence[str], *, name: str) -> int:
     """
     names = {str(place): f"{place} · {shown_word(word)}" for place, word in enumerate(words)}
     longest = str(max(range(len(words)), key=lambda place: len(words[place])))
-    return int(choose_from_list(label, {longest: names[longest]} | names, name=name) or longest)
+    return Choice(name, {longest: names[longest]} | names, label=lambda _: label, kind=int, form="list").show()
 
 
 def choose_weights(view: View) -> tuple[str, int, int]:
     """Show the choice of weights: all heads, a layer or one head; return it with the layer and the head."""
-    overs = {name: t(f"translation.over_{name}") for name in OVERS}
-    over = choose(t("translation.over"), overs, name="translation_over", default="all")
-    layer = head = 0
+    over, layer, head = OVER.show(), 0, 0
     layer_place, head_place = st.columns([1, 2]) if over == "head" else (st.container(), None)
     if over != "all":
         with layer_place:
-            layer = choose_layer(t("translation.layer"), view)
+            layer = LAYER.show(view)
     if head_place is not None:
         with head_place:
-            head = choose_head(t("translation.head"), view.bundle.config.n_heads)
+            head = HEAD.show(view)
     return over, layer, head
 
 
-def chosen_weights(view: View) -> tuple[str, int, int]:
-    """Return what choose_weights chose, without its controls."""
-    over, config = chosen_option("translation_over", OVERS, default="all"), view.bundle.config
-    layer = chosen_number("layer", config.n_layers) if over != "all" else 0
-    return over, layer, chosen_number("head", config.n_heads) if over == "head" else 0
-
-
-def weights_choices(view: View) -> Choices:
-    """Return its controls as a live figure follows them."""
-    over, _, _ = chosen_weights(view)
-    return {"translation_over": (OVERS, over)} | head_choices(view)
+def chosen_weights(values: Values) -> tuple[str, int, int]:
+    """Return what choose_weights does, of what its controls hold."""
+    over = values[OVER]
+    return over, values[LAYER] if over != "all" else 0, values[HEAD] if over == "head" else 0
 
 
 def weights_over(weights: np.ndarray, over: str, layer: int, head: int) -> np.ndarray:
