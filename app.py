@@ -8,10 +8,7 @@ from starlette.middleware import Middleware
 from pages.attention.page import ATTENTION
 from pages.bert.fill import live_fill
 from pages.embeddings.sentence import live_sentence
-from pages.encoder.edit import live_edit
-from pages.encoder.layers import live_layers
-from pages.encoder.sum import live_sum as live_logit
-from pages.encoder.sure import live_sure
+from pages.encoder.page import ENCODER
 from pages.feed_forward.coin import live_coin
 from pages.feed_forward.curves import live_curves
 from pages.feed_forward.neurons import live_neurons
@@ -52,13 +49,9 @@ LIVE = {
     ("embeddings", "sentence"): live_sentence,
     ("positions", "matrix"): live_matrix,
     ("norm", "vector"): live_vector,
-    ("encoder", "layers"): live_layers,
-    ("encoder", "sum"): live_logit,
-    ("encoder", "sure"): live_sure,
     ("bert", "fill"): live_fill,
     ("gpt", "next"): live_next,
     ("gpt", "draw"): live_draw,
-    ("encoder", "edit"): live_edit,
     ("feed_forward", "neurons"): live_neurons,
     ("feed_forward", "curves"): live_curves,
     ("gpt", "write"): live_write,
@@ -75,7 +68,7 @@ LIVE = {
     ("lab", "heads"): live_board,
     ("lab", "steer"): live_steer,
     ("glass", "cell"): live_cell,
-    **live_parts((ATTENTION, MASKS, TRANSLATION)),
+    **live_parts((ATTENTION, ENCODER, MASKS, TRANSLATION)),
 }
 app = st.App(
     ENTRY,

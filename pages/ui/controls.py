@@ -92,6 +92,7 @@ class Choice(Control[T]):
         default: the first by default.
         kind: makes the value of an option.
         form: how it is shown; steps are a slider over the options.
+        most_buttons: of more options there is a list.
         collapsed: hide the label, which screen readers still get.
         always: a link names the default, too, since another browser would choose otherwise.
     """
@@ -102,6 +103,7 @@ class Choice(Control[T]):
     default: Of[object] = field(default=None, kw_only=True)
     kind: Callable[[str], T] = field(default=cast(Callable[[str], T], str), kw_only=True)
     form: Literal["buttons", "list", "steps"] = field(default="buttons", kw_only=True)
+    most_buttons: int = field(default=MOST_BUTTONS, kw_only=True)
     collapsed: bool = field(default=False, kw_only=True)
     always: bool = field(default=False, kw_only=True)
 
@@ -131,7 +133,7 @@ class Choice(Control[T]):
         hidden = "collapsed" if self.collapsed else "visible"
         if self.form == "steps":
             taken = st.select_slider(label, names, value, format_func=labels.__getitem__, key=key)
-        elif self.form == "list" or len(names) > MOST_BUTTONS:
+        elif self.form == "list" or len(names) > self.most_buttons:
             # In the browser a list holds the label that it shows: where labels change, it must be told of the choice.
             if st.session_state.get(f"labels of {key}") != labels:
                 st.session_state[key] = value
@@ -320,6 +322,8 @@ class Text(Control[T]):
         return self._parsed(view, self.written(view))
 
     def written(self, view: "View | None" = None) -> str:
+        if linked() is not None and (asked := current(self.name)) is not None:
+            return str(asked)[: self.most]  # its default may take long to find
         text = chosen(self.name, _of(self.default, view), lambda asked: str(asked)[: self.most], "")
         return text if linked() is not None or self.parse is None else last_read(self.name) or text
 
