@@ -1,4 +1,4 @@
-"""The front door: `streamlit run app.py`."""
+"""The front door: `streamlit run app.py` mounts what the rooms declare."""
 
 from pathlib import Path
 
@@ -9,10 +9,7 @@ from pages.attention.page import ATTENTION
 from pages.before.page import BEFORE
 from pages.bert.page import BERT
 from pages.embeddings.page import EMBEDDINGS
-from pages.encoder.edit import live_edit
-from pages.encoder.layers import live_layers
-from pages.encoder.sum import live_sum as live_logit
-from pages.encoder.sure import live_sure
+from pages.encoder.page import ENCODER
 from pages.feed_forward.page import FEED_FORWARD
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
@@ -38,31 +35,11 @@ from pages.ui.who import GiveKey
 from pages.why.page import WHY
 
 ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
-ROOMS = (
-    TOKENS,
-    EMBEDDINGS,
-    POSITIONS,
-    MASKS,
-    ATTENTION,
-    FEED_FORWARD,
-    NORM,
-    WHY,
-    TRANSLATION,
-    BERT,
-    GPT,
-    BEFORE,
-    LAB,
-)
-LIVE = {
+INPUT, INSIDE = (TOKENS, EMBEDDINGS, POSITIONS, MASKS), (ATTENTION, FEED_FORWARD, NORM, WHY)
+MODELS = (ENCODER, TRANSLATION, BERT, GPT, BEFORE)
+LIVE = live_parts((*INPUT, *INSIDE, *MODELS, LAB)) | {
     ("home", "verdict"): VERDICT.live,
-    ("encoder", "layers"): live_layers,
-    ("encoder", "sum"): live_logit,
-    ("encoder", "sure"): live_sure,
-    ("encoder", "edit"): live_edit,
     ("glass", "cell"): live_cell,
-    **live_parts(
-        (ATTENTION, TRANSLATION, MASKS, POSITIONS, FEED_FORWARD, NORM, EMBEDDINGS, TOKENS, LAB, WHY, GPT, BERT, BEFORE)
-    ),
 }
 app = st.App(
     ENTRY,

@@ -1,21 +1,21 @@
 """Rooms of the app: a page, its parts, and what each part declares once for its script and its live pictures."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.glass.box import under_the_glass
 from pages.ui.controls import Choice, Control, Values
 from pages.ui.glossary import begin_page, offer_glossary, tell
-from pages.ui.header import View
-from pages.ui.language import language, prose, t
+from pages.ui.header import View, language_and_share
+from pages.ui.language import language, prose, section, t
 from pages.ui.live import Live, follow
 from pages.ui.navigation import choice_of_part
-from pages.ui.page_layout import model_page, title
 from pages.ui.scene import part_of_scene, under_question
-from pages.ui.url import choose_in_groups, current
+from pages.ui.url import current, keep, widget_key
 
 EVERYTHING = ("*",)
 
@@ -27,6 +27,49 @@ def values_of(controls: Iterable[Control[Any]], view: View) -> Values:
         ValueError: a text among them cannot be read.
     """
     return Values({control.name: control.read(view) for control in controls})
+
+
+def title(name: str) -> DeltaGenerator:
+    """Show a page's heading and return the place beside it."""
+    row = st.container(horizontal=True, vertical_alignment="center", key="title")
+    row.header(t(f"{name}.heading"), anchor=False, width="content")
+    return row
+
+
+def heading(title: str, *, small: bool = False) -> DeltaGenerator:
+    """Show a page's heading and the choice of language, and return the place between them.
+
+    Args:
+        title: Markdown.
+        small: for what a page shows rather than for the page.
+    """
+    title_place, place, language_place = st.columns([3.4, 3.6, 2], vertical_alignment="center")
+    with language_place:
+        language_and_share()
+    with title_place, st.container(horizontal=True, vertical_alignment="center"):
+        (st.subheader if small else st.header)(title, anchor=False, width="content")
+        offer_glossary(st.session_state.page)
+    return place
+
+
+@st.fragment
+def model_page(
+    name: str, look: Callable[[], View], explore: Callable[[View], None], *, story: str = "story.why"
+) -> None:
+    """Show a page's header, what it explores, and why the thing is there.
+
+    Args:
+        name: of the page's words and prose.
+        look: shows the header and returns what it chose.
+        explore: shows the title, and the picture in a container of the key ``picture``, which a text that cannot be
+            read turns pale.
+        story: key of the words on the box with the section ``why`` of the page's prose.
+    """
+    begin_page()
+    view = look()
+    explore(view)
+    with st.expander(t(story), icon=":material/school:"):
+        tell(section(name, "why"))
 
 
 @dataclass(frozen=True)
@@ -139,7 +182,38 @@ class Page:
                 for group in groups
             }
             with st.container(horizontal=True, key="parts"):
-                return choose_in_groups(asked, name=key, default=first)
+                return _choose_in_groups(asked, name=key, default=first)
+
+
+def _choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, default: str) -> str:
+    """Show buttons for each group, its label above them; one option of all groups is chosen.
+
+    Args:
+        groups: labels by option, by the group's label; no option is in two groups.
+        name: in the URL; default: the option that the URL leaves out.
+    """
+    options = [option for labels in groups.values() for option in labels]
+    value = Choice(name, options, label=name, default=default).read()
+    st.session_state.pop(widget_key(name), None)  # what set_choice made, which no widget here takes over
+    for place, (label, labels) in enumerate(groups.items()):
+        key, mine = f"{widget_key(name)}.{place}", value if value in labels else None
+        st.session_state[key] = mine
+
+        def take(key: str = key) -> None:
+            keep(name, st.session_state[key], default)
+
+        st.segmented_control(
+            label,
+            list(labels),
+            default=mine,
+            format_func=labels.__getitem__,
+            required=mine is not None,
+            key=key,
+            on_change=take,
+            wrap=True,
+        )
+    keep(name, value, default)
+    return value
 
 
 def live_parts(pages: Iterable[Page]) -> dict[tuple[str, str], Callable[[View], Live]]:

@@ -7,17 +7,17 @@ import streamlit as st
 
 from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
-from pages.encoder.names import board_words, measure_names
-from pages.encoder.tokens import DEFAULT_STEPS, choose_baseline, has_words, measured, show_signs
+from pages.encoder.names import SITES, board_words, measure_names
+from pages.encoder.tokens import BASELINE, DEFAULT_STEPS, MEASURE, has_words, measured, show_signs
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import Cover, ask_first, fragment, lazy_box, say, say_number
+from pages.ui.experiment import Cover, ask_first, experiment, fragment, lazy_box, options_of, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.url import choose
 from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews
@@ -29,11 +29,11 @@ HEIGHT = 700  # of a board with its words
 
 
 @fragment
-def agreement_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask whether the measures agree and show their rank correlations, here, over reviews and in a sanity check."""
     if not has_words(view):
         return
-    baseline = choose_baseline(view)
+    baseline = BASELINE.show(view)
     answer = measured(view, steps=DEFAULT_STEPS, baseline=baseline)
     if answer is None:
         return
@@ -48,9 +48,8 @@ def agreement_part(view: View) -> None:
     )
     show_matrix(figure, answer, key="encoder_agree_measures")
     show_signs(view, answer.value)
-    options = {name: t(f"encoder.agree_{name}") for name in ("close", "loose", "none")}
-    about = f"{view.bundle.name} {view.encoding.text}"
-    cover = ask_first(section("encoder", "try_agree"), options, name="encoder_agree", about=about)
+    options = options_of("encoder.agree_{}", ("close", "loose", "none"))
+    cover = ask_first(section("encoder", "try_agree"), options, name="encoder_agree", about=view.name)
     _show_board(view, answer, cover)
     if cover.open:
         _over_reviews(view)
@@ -129,27 +128,21 @@ def _over_reviews(view: View) -> None:
         show_deletion_on_reviews(view, REVIEWS)
 
 
+@experiment("encoder_shuffle_open", "encoder.try_shuffle", icon=":material/shuffle:")
 def _try_shuffling(view: View) -> None:
-    box = lazy_box(t("encoder.try_shuffle"), icon=":material/shuffle:", key="encoder_shuffle_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"encoder.shuffle_{name}") for name in ("nothing", "attention", "gradients")}
-        about = f"{view.bundle.name} {view.encoding.text}"
-        cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=about)
-        judgement, said = st.container(), t("encoder.shuffling", count=SHUFFLES)
-        asked = {**view.asked, "shuffles": SHUFFLES, "seed": 0}
-        with cover.picture():
-            answer = awaited(sanity_check, said, key="encoder_shuffle", height=HEIGHT, **asked)
-            if answer is None:
-                return
-            if np.isfinite(answer.value.mean_rho[1:]).any():
-                _show_shuffled(view, answer)
-        if not np.isfinite(answer.value.mean_rho[1:]).any():
-            st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
+    options = options_of("encoder.shuffle_{}", ("nothing", "attention", "gradients"))
+    cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=view.name)
+    shuffling, asked = t("encoder.shuffling", count=SHUFFLES), {**view.asked, "shuffles": SHUFFLES, "seed": 0}
+    with cover.picture():
+        answer = awaited(sanity_check, shuffling, key="encoder_shuffle", height=HEIGHT, **asked)
+        if answer is None:
             return
-        with judgement:
-            cover.judge(_most_like(answer.value))
+        if np.isfinite(answer.value.mean_rho[1:]).any():
+            _show_shuffled(view, answer)
+    if not np.isfinite(answer.value.mean_rho[1:]).any():
+        st.info(t("encoder.no_rho", count=int(answer.value.words.sum())), icon=":material/info:")
+        return
+    cover.judge(_most_like(answer.value))
 
 
 def _most_like(found: SanityCheck) -> str:
@@ -173,8 +166,7 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     show_chart(chart, answer, key="encoder_sanity", stem="encoder_sanity", label=t("encoder.sanity_label"))
     last = found.seed + found.shuffles - 1
     say(t("encoder.sanity_note", count=found.shuffles, seed=found.seed, last=last), small=True)
-    options = dict(zip(MEASURES, measure_names(), strict=True))
-    name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
+    name = MEASURE.show()
     figure = maps_figure(
         found.maps[:, MEASURES.index(name)],
         stages,
@@ -186,3 +178,6 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     show_matrix(figure, answer, key="encoder_maps")
     export_matrix(figure, answer, key="encoder_maps")
     tell(section("encoder", "shuffle_after"))
+
+
+AGREE = Part("encoder", "agree", _show, sites=SITES)

@@ -5,38 +5,63 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.encoder.figures import spread_figure, stage_lines
-from pages.encoder.names import board_words, class_name, depth_names
+from pages.encoder.names import SITES, board_words, class_name, depth_names
 from pages.encoder.tokens import has_words
+from pages.room import Part
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import Drawing, show_drawing
+from pages.ui.controls import Text, Values
 from pages.ui.experiment import ask_first, fragment, say
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, View, pause_of
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import read_and_tell
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.url import current, set_choice, suggested_text_input
 from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
 
-OTHER = "encoder_other"
 SIDES = ("first", "second")
 
 
-def live_edit(view: View) -> Live:
-    """Return both verdicts, how the difference spreads, and where the margins part.
+def _suggested(view: View) -> str:
+    found = ask_once(counter_examples, **view.asked).value.found
+    exchanged = [each.text for each in found if each.new]  # where nothing is left out, positions stay comparable
+    return next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
+
+
+def _pair(view: View, other: str) -> Answer[SentencePair]:
+    """Read both sentences.
 
     Raises:
-        ValueError: one of the sentences cannot be read or has no words, or they are the same.
+        ValueError: the first one has no words, or the second one is empty or too long; the message is for the page.
     """
     if all(view.encoding.special):
         raise ValueError(t("encoder.no_words"))
-    answer = _pair(view, str(current(OTHER) or ""))
-    if _alike(view, answer.value):
+    if not other.strip() or len(other) > MOST_CHARACTERS:
+        raise ValueError(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"))
+    most = min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
+    return ask(sentence_pair, **view.asked | {"n_tokens": most}, other=other)
+
+
+OTHER = Text(
+    "encoder_other",
+    _suggested,
+    label="encoder.other",
+    parse=_pair,
+    pause=lambda _: pause_of("encoder", "edit"),
+)
+
+
+def _picture(view: View, values: Values) -> Live:
+    """Return both verdicts, how the difference spreads, and where the margins part.
+
+    Raises:
+        ValueError: the sentences are the same.
+    """
+    if _alike(view, values[OTHER].value):
         raise ValueError(t("encoder.same_sentence"))
-    return _live(view, answer)
+    return _drawn(view, values[OTHER])
 
 
 def _alike(view: View, found: SentencePair) -> bool:
@@ -44,7 +69,7 @@ def _alike(view: View, found: SentencePair) -> bool:
     return not len(found.pairs) or (not any(found.changed) and len(found.pairs) == len(view.encoding))
 
 
-def _live(view: View, answer: Answer[SentencePair]) -> Live:
+def _drawn(view: View, answer: Answer[SentencePair]) -> Live:
     found = answer.value
     verdicts = {
         f"encoder_{name}": verdict_of(view.bundle.labels, probabilities.tolist())
@@ -74,20 +99,20 @@ def _live(view: View, answer: Answer[SentencePair]) -> Live:
 
 
 @fragment
-def edit_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show a second sentence to edit, both verdicts, how the difference spreads, and where the margins part."""
     if not has_words(view):
         return
-    written, suggested = _write_other(view)
-    answer = read_and_tell(OTHER, written, suggested, lambda other: _pair(view, other))
+    _write_other(view)
+    answer = OTHER.tell(view)
     if answer is None:
         return
-    found, live = answer.value, _live(view, answer)
+    found, live = answer.value, _drawn(view, answer)
     for place, name in zip(st.columns(2, gap="large"), SIDES, strict=True):
         with place:
             st.caption(t(f"encoder.{name}_sentence"))
             show_verdict(live.verdicts[f"encoder_{name}"], place=f"encoder_{name}")
-    follow_finger("encoder", "edit", view, boxes=(OTHER,))
+    EDIT.follow(view)
     if not len(found.pairs):
         st.info(t("encoder.nothing_aligned"), icon=":material/info:")
         return
@@ -99,37 +124,20 @@ def edit_part(view: View) -> None:
     _show_parting(view, live.drawings)
 
 
-def _pair(view: View, other: str) -> Answer[SentencePair]:
-    """Read both sentences.
-
-    Raises:
-        ValueError: the second one is empty or too long; the message is for the page.
-    """
-    if not other.strip() or len(other) > MOST_CHARACTERS:
-        raise ValueError(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"))
-    most = min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
-    return ask(sentence_pair, **view.asked | {"n_tokens": most}, other=other)
-
-
-def _write_other(view: View) -> tuple[str, str]:
-    """Show the second sentence, which starts as the suggested one, and return both."""
-    found = ask_once(counter_examples, **view.asked).value.found
-    exchanged = [each.text for each in found if each.new]  # where nothing is left out, positions stay comparable
-    suggested = next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
+def _write_other(view: View) -> None:
+    """Show the second sentence, which starts as the suggested one, and the button that returns to that."""
     text_place, button_place = st.columns([5, 1.4], vertical_alignment="bottom")
     with button_place:
         st.button(
             t("encoder.suggest"),
             icon=":material/lightbulb:",
-            on_click=set_choice,
-            args=(OTHER, suggested),
+            on_click=OTHER.forget,
             key="encoder_suggest",
             help=t("encoder.suggest_help"),
             width="stretch",
         )
     with text_place:
-        pause = pause_of("encoder", "edit")
-        return suggested_text_input(t("encoder.other"), suggested, name=OTHER, pause=pause), suggested
+        OTHER.show_box(view)
 
 
 def _show_spread(spread: Picture) -> None:
@@ -147,7 +155,7 @@ def _show_parting(view: View, drawings: Sequence[Drawing]) -> None:
     answer = drawings[0].answer
     found, names = answer.value, depth_names(view)
     options = {str(depth): name for depth, name in enumerate(names)}
-    about = f"{view.bundle.name} {view.encoding.text} | {answer.arguments['other']}"
+    about = f"{view.name} | {answer.arguments['other']}"
     cover = ask_first(section("encoder", "try_edit"), options, name="encoder_edit", about=about)
     cover.judge(str(found.told_apart))
     with cover.picture():
@@ -165,3 +173,6 @@ def _show_parting(view: View, drawings: Sequence[Drawing]) -> None:
             with place:
                 show_drawing(drawing)
         say(section("encoder", "edit_after"))
+
+
+EDIT = Part("encoder", "edit", _show, _picture, (OTHER,), sites=SITES)

@@ -3,15 +3,17 @@
 import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
-from pages.encoder.names import board_words, class_name, depth_names, token_name
+from pages.encoder.names import SITES, board_words, class_name, depth_names, token_name
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import ask_first, fragment, lazy_box, say
+from pages.ui.controls import Values
+from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.verdict import show_verdict, verdict_of
 from pages.ui.waiting import awaited
@@ -23,7 +25,7 @@ TRAIN, HELD_OUT = 400, 600
 NEAR, FAR = 0.55, 0.65
 
 
-def live_layers(view: View) -> Live:
+def _picture(view: View, _: Values) -> Live:
     """Return the verdict at every depth, the model's own, and how far each token's vector moves."""
     answer = ask(layer_verdicts, **view.asked)
     verdict = verdict_of(view.bundle.labels, answer.value.final)
@@ -31,9 +33,9 @@ def live_layers(view: View) -> Live:
 
 
 @fragment
-def layers_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
-    live = live_layers(view)
+    live = LAYERS.live(view)
     (moves,), (curve,) = live.pictures, live.drawings
     assert isinstance(moves, Picture)
     found: LayerVerdicts = moves.answer.value
@@ -55,7 +57,7 @@ def layers_part(view: View) -> None:
             f"{by_other:.1%}",
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
-    follow_finger("encoder", "layers", view)
+    LAYERS.follow(view)
     because_place, turning_place = st.columns([3, 2], gap="large")
     with because_place:
         show_because(view)
@@ -120,28 +122,22 @@ def knows_reviews(view: View) -> bool:
     return False
 
 
+@experiment("encoder_probes_open", "encoder.try_probes")
 def _try_probes(view: View) -> None:
-    box = lazy_box(t("encoder.try_probes"), icon=":material/science:", key="encoder_probes_open")
-    if box is None:
+    if not knows_reviews(view):
         return
-    with box:
-        if not knows_reviews(view):
+    options = options_of("encoder.probe_{}", ("coin", "some", "more"))
+    question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
+    cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
+    asked, reading = {"bundle": view.bundle, "train": TRAIN, "held_out": HELD_OUT}, TRAIN + HELD_OUT
+    with cover.picture():
+        answer = awaited(linear_probes, t("encoder.reading", count=reading), key="encoder_probes", **asked)
+        if answer is None:
             return
-        options = {name: t(f"encoder.probe_{name}") for name in ("coin", "some", "more")}
-        question = section("encoder", "try_probes").format(train=TRAIN, held_out=HELD_OUT)
-        cover = ask_first(question, options, name="encoder_probes", about=view.bundle.name)
-        judgement, said = st.container(), t("encoder.reading", count=TRAIN + HELD_OUT)
-        asked = {"bundle": view.bundle, "train": TRAIN, "held_out": HELD_OUT}
-        with cover.picture():
-            answer = awaited(linear_probes, said, key="encoder_probes", **asked)
-            if answer is None:
-                return
-            _show_probes(view, answer)
-        found = answer.value
-        first = float(found.probes[POOLINGS.index(found.pooling), 1])
-        outcome = "coin" if first < NEAR else "some" if first < FAR else "more"
-        with judgement:
-            cover.judge(outcome)
+        _show_probes(view, answer)
+    found = answer.value
+    first = float(found.probes[POOLINGS.index(found.pooling), 1])
+    cover.judge("coin" if first < NEAR else "some" if first < FAR else "more")
 
 
 def generalises(found: LinearProbes) -> bool:
@@ -177,3 +173,6 @@ def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
         seen=f"{found.trained[own, -1]:.1%}",
     )
     say(joined(note, t("encoder.probes_hold" if generalises(found) else "encoder.probes_gap")), small=True)
+
+
+LAYERS = Part("encoder", "layers", _show, _picture, sites=SITES)

@@ -1,7 +1,5 @@
 """The experiment of the page's part on the sum: a mean that counts padding beside the mean over real tokens."""
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -10,79 +8,72 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import lazy_box, say
+from pages.ui.controls import Kept, Slider
+from pages.ui.experiment import experiment, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.number_format import percent
-from pages.ui.url import slid, slide
+from pages.ui.url import read_switch
 from transformer_core.analysis.encoder.padded_mean import PaddedMean, padded_mean
 
-MOST, USUAL, LEAST_SHARE = 32, 8, 4
-PADDING_OPEN = "encoder_padding_open"
+MOST, DEFAULT, LEAST_SHARE = 32, 8, 4
 HUES_OF_MEANS = (HUES["value"], HUES["key"])
 
 
-def padding_slider(view: View) -> dict[str, float]:
-    """Return what the slider holds, by its name."""
-    ends = _ends(view)
-    return {ends["name"]: slid(**ends)}
+def _most(view: View) -> int:
+    return min(MOST, max(1, view.bundle.config.max_len // LEAST_SHARE))  # the text keeps the rest
 
 
-def _ends(view: View) -> dict[str, Any]:
-    most = min(MOST, max(1, view.bundle.config.max_len // LEAST_SHARE))  # the text keeps the rest
-    return {"low": 0, "high": most, "name": "encoder_pads", "default": min(USUAL, most)}
+PADS = Slider("encoder_pads", 0, _most, lambda view: min(DEFAULT, _most(view)), label="encoder.pads")
+OPEN = Kept("encoder_padding_open", parse=lambda _, text: bool(read_switch(text)))  # by the box
 
 
-def drawn_means(view: View) -> Drawing:
-    """Return how far both means move, with the chosen number of pads."""
-    ends = _ends(view)
-    answer = ask_once(padded_mean, **view.asked, pads=ends["high"])
+def drawn_means(view: View, pads: int) -> Drawing:
+    """Return how far both means move, with a number of pads marked."""
+    answer = ask_once(padded_mean, **view.asked, pads=_most(view))
     found = answer.value
     chart = curves(
         found.pads,
         {t("encoder.mean_real"): found.real_moves, t("encoder.mean_all"): found.all_moves},
         across=Side(t("encoder.axis_pads")),
         up=Side(t("encoder.axis_moved"), format=".0%", domain=(0.0, float(max(found.all_moves.max(), 1e-3)))),
-        at=slid(**ends),
+        at=pads,
         hues=HUES_OF_MEANS,
         points=False,
     )
     return Drawing("encoder_padding", chart, answer, "encoder_padding", t("encoder.padding_label"))
 
 
+@experiment(OPEN.name, "encoder.try_padding")
 def try_padding(view: View) -> None:
     """Show how far both means move as padding is appended, and what the class map makes of each."""
-    box = lazy_box(t("encoder.try_padding"), icon=":material/science:", key=PADDING_OPEN)
-    if box is None:
+    config = view.bundle.config
+    if config.pad_id is None:
+        st.info(t("encoder.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
         return
-    with box:
-        config = view.bundle.config
-        if config.pad_id is None:
-            st.info(t("encoder.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
-            return
-        tell(section("encoder", "padding"))
-        pads = int(slide(t("encoder.pads"), **_ends(view)))
-        drawing = drawn_means(view)
-        found: PaddedMean = drawing.answer.value
-        st.code(
-            f"x.sum(1) / n_positions             # {t('encoder.mean_all')}\n"
-            f"(x * real).sum(1) / real.sum(1)    # {t('encoder.mean_real')}",
-            language="python",
+    tell(section("encoder", "padding"))
+    pads = PADS.show(view)
+    drawing = drawn_means(view, pads)
+    found: PaddedMean = drawing.answer.value
+    st.code(
+        f"x.sum(1) / n_positions             # {t('encoder.mean_all')}\n"
+        f"(x * real).sum(1) / real.sum(1)    # {t('encoder.mean_real')}",
+        language="python",
+    )
+    show_drawing(drawing)
+    say(
+        t(
+            "encoder.padding_measured",
+            pads=pads,
+            tokens=found.n_real,
+            real=percent(float(np.round(found.real_moves[pads], 5))),
+            all=percent(float(found.all_moves[pads])),
+            label=class_name(view, found.winner),
+            before=percent(float(found.all_shares[0])),
+            after=percent(float(found.all_shares[pads])),
+            real_after=percent(float(found.real_shares[pads])),
         )
-        show_drawing(drawing)
-        say(
-            t(
-                "encoder.padding_measured",
-                pads=pads,
-                tokens=found.n_real,
-                real=percent(float(np.round(found.real_moves[pads], 5))),
-                all=percent(float(found.all_moves[pads])),
-                label=class_name(view, found.winner),
-                before=percent(float(found.all_shares[0])),
-                after=percent(float(found.all_shares[pads])),
-                real_after=percent(float(found.real_shares[pads])),
-            )
-        )
-        if config.pooling == "cls":
-            say(t("encoder.padding_of_cls"), small=True)
+    )
+    if config.pooling == "cls":
+        say(t("encoder.padding_of_cls"), small=True)

@@ -3,39 +3,53 @@
 import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
-from pages.encoder.names import class_name
-from pages.encoder.padding import PADDING_OPEN, drawn_means, padding_slider, try_padding
+from pages.encoder.names import SITES, class_name
+from pages.encoder.padding import OPEN, PADS, drawn_means, try_padding
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, fragment, say
+from pages.ui.controls import Choice, Values
+from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger, show_formula
+from pages.ui.live import Live, show_formula
 from pages.ui.number_format import markdown_table, significant_in_tex
-from pages.ui.url import choose, choose_from_list, chosen_option, current, read_switch
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
-MARGIN, OF = "margin", "encoder_of"
-MOST_BUTTONS = 5
+MARGIN = "margin"
+
+
+def _sums(view: View) -> dict[str, str]:
+    """Return what the sum can be of: the margin, or the number of a class."""
+    classes = {str(number): class_name(view, number) for number in range(len(view.bundle.labels))}
+    return {MARGIN: t("encoder.margin")} | classes
+
+
+OF = Choice(
+    "encoder_of",
+    _sums,
+    label="encoder.sum_of",
+    kind=lambda option: None if option == MARGIN else int(option),
+    most_buttons=5,
+)
 NAMED = 6
 FEW, SOME = 0.05, 0.25
-SUM = (
+FORMULA = (
     r"z={{\textstyle\sum_k}}\,w_k s_k+b={above}\,{below}\,{bias}={total}"
     r"\qquad \text{{{model}}}\ {logit}\qquad \text{{{apart}}}\ {difference}"
 )
 
 
 @fragment
-def sum_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the sum in numbers, every product as a bar, and, after a prediction, how the sum grows."""
-    _choose_target(view)
-    live = live_sum(view)
+    OF.show(view)
+    live = SUM.live(view)
     bars, growth, *_ = live.drawings
     answer: Answer[LogitSum] = bars.answer
     found = answer.value
     show_formula("encoder_sum", live.formulas["encoder_sum"])
-    choices = {OF: (_targets(view), _chosen_target(view))}
-    follow_finger("encoder", "sum", view, choices=choices, sliders=padding_slider(view))
+    SUM.follow(view)
     bars_place, growth_place = st.columns(2, gap="large")
     with bars_place:
         show_drawing(bars)
@@ -47,10 +61,9 @@ def sum_part(view: View) -> None:
     try_padding(view)
 
 
-def live_sum(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the sum in numbers, every product as a bar, and how the sum grows."""
-    chosen = _chosen_target(view)
-    answer = ask(logit_sum, **view.asked, target=None if chosen == MARGIN else int(chosen))
+    answer = ask(logit_sum, **view.asked, target=values[OF])
     found = answer.value
     words = strings("encoder")
     bars = product_bars(found.products, found.bias, words | _sides(view, found))
@@ -61,13 +74,13 @@ def live_sum(view: View) -> Live:
         Drawing("encoder_products", bars, answer, "encoder_products", label),
         Drawing("encoder_running", growth, answer, "encoder_running_sum", t("encoder.running_label")),
     )
-    if read_switch(current(PADDING_OPEN)) and view.bundle.config.pad_id is not None:
-        drawings += (drawn_means(view),)
+    if values[OPEN] and view.bundle.config.pad_id is not None:
+        drawings += (drawn_means(view, values[PADS]),)
     return Live(drawings=drawings, formulas={"encoder_sum": _formula(found)})
 
 
 def _formula(found: LogitSum) -> str:
-    return SUM.format(
+    return FORMULA.format(
         above=f"{found.above:+.4f}",
         below=f"{found.below:+.4f}",
         bias=f"{found.bias:+.4f}",
@@ -77,25 +90,6 @@ def _formula(found: LogitSum) -> str:
         model=t("encoder.model_says"),
         apart=t("encoder.apart"),
     )
-
-
-def _targets(view: View) -> list[str]:
-    """Return what the sum can be of: the margin, or the number of a class."""
-    return [MARGIN, *map(str, range(len(view.bundle.labels)))]
-
-
-def _chosen_target(view: View) -> str:
-    return chosen_option(OF, _targets(view), default=MARGIN)
-
-
-def _choose_target(view: View) -> None:
-    classes = {str(number): class_name(view, number) for number in range(len(view.bundle.labels))}
-    options = {MARGIN: t("encoder.margin")} | classes
-    label = t("encoder.sum_of")
-    if len(options) <= MOST_BUTTONS:
-        choose(label, options, name=OF, default=MARGIN)
-    else:
-        choose_from_list(label, options, name=OF)
 
 
 def _name_of(view: View, found: LogitSum) -> str:
@@ -126,13 +120,15 @@ def _show_growth(view: View, growth: Drawing) -> None:
     found: LogitSum = growth.answer.value
     size = len(found.products)
     few, some = max(1, round(FEW * size)), max(2, round(SOME * size))
-    options = {name: t(f"encoder.needed_{name}", few=few, some=some) for name in ("few", "some", "many")}
+    options = options_of("encoder.needed_{}", ("few", "some", "many"), few=few, some=some)
     question = section("encoder", "try_sum").format(size=size)
-    cover = ask_first(
-        question, options, name="encoder_sum", about=f"{view.bundle.name} {found.target} {view.encoding.text}"
-    )
+    about = f"{view.bundle.name} {found.target} {view.encoding.text}"
+    cover = ask_first(question, options, name="encoder_sum", about=about)
     outcome = "few" if found.needed <= few else "some" if found.needed <= some else "many"
     cover.judge(outcome)
     with cover.picture():
         show_drawing(growth)
         say(t("encoder.needed_measured", needed=found.needed, size=size))
+
+
+SUM = Part("encoder", "sum", _show, _picture, (OF, OPEN, PADS), sites=SITES)

@@ -6,15 +6,16 @@ import streamlit as st
 
 from pages.encoder.figures import reliability
 from pages.encoder.layers import HELD_OUT, knows_reviews
-from pages.encoder.names import class_name
+from pages.encoder.names import SITES, class_name
+from pages.room import Part
 from pages.ui.asking import Answer, answered, ask_once
 from pages.ui.because import show_because
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, fragment, say, say_number
+from pages.ui.controls import Slider, Values
+from pages.ui.experiment import ask_first, fragment, options_of, say, say_number
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger
-from pages.ui.url import slid, slide
+from pages.ui.live import Live
 from pages.ui.verdict import show_verdict, verdict_of
 from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.calibration import Calibration, calibration
@@ -22,44 +23,41 @@ from transformer_core.analysis.encoder.layers import layer_verdicts, read_review
 
 EVEN = 0.03
 BINS = 10
-TEMPERATURES: dict[str, Any] = {"low": 0.5, "high": 4.0, "name": "encoder_temperature", "default": 1.0, "step": 0.05}
+TEMPERATURE = Slider(
+    "encoder_temperature", 0.5, 4.0, 1.0, step=0.05, label="encoder.temperature", kind=float, format="%.2f"
+)
 
 
 @fragment
-def sure_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask whether confidence and accuracy agree, then show the reliability diagram at the chosen temperature."""
     if not knows_reviews(view):
         return
-    live = live_sure(view)
+    live = SURE.live(view)
     own = ask_once(layer_verdicts, **view.asked).value
     show_verdict(live.verdicts["encoder_sure"], place="encoder_sure")
-    options = {name: t(f"encoder.sure_{name}") for name in ("over", "even", "under")}
-    cover = ask_first(
-        section("encoder", "try_sure").format(count=HELD_OUT), options, name="encoder_sure", about=view.bundle.name
-    )
+    options = options_of("encoder.sure_{}", ("over", "even", "under"))
+    question = section("encoder", "try_sure").format(count=HELD_OUT)
+    cover = ask_first(question, options, name="encoder_sure", about=view.bundle.name)
     shown = st.container()
-    temperature = float(slide(t("encoder.temperature"), **TEMPERATURES, format="%.2f"))
-    follow_finger("encoder", "sure", view, sliders={TEMPERATURES["name"]: temperature})
-    said = t("encoder.reading", count=HELD_OUT)
-    with shown:
-        judgement = st.container()
+    temperature, reading = TEMPERATURE.show(), t("encoder.reading", count=HELD_OUT)
+    SURE.follow(view)
     with shown, cover.picture():
-        read = awaited(read_reviews, said, key="encoder_sure", height=460, **_reviews(view))
+        read = awaited(read_reviews, reading, key="encoder_sure", height=460, **_reviews(view))
         if read is not None:
             drawing = _drawn(view, read.value, temperature)
             _show_calibration(drawing)
     if read is not None:
         plain_one = _calibrated(view, read.value, 1.0).value
         gap = plain_one.mean_confidence - plain_one.overall
-        with judgement:
-            cover.judge("even" if abs(gap) < EVEN else "over" if gap > 0 else "under")
+        cover.judge("even" if abs(gap) < EVEN else "over" if gap > 0 else "under")
     show_because(view)  # at the end, because it grows with the sentence
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     with cover.picture("_after"):
         say(section("encoder", "sure_after"))
 
 
-def live_sure(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the verdict and, where the reviews have been read, the diagram at the chosen temperature.
 
     Raises:
@@ -68,7 +66,7 @@ def live_sure(view: View) -> Live:
     own = ask_once(layer_verdicts, **view.asked).value
     verdicts = {"encoder_sure": verdict_of(view.bundle.labels, own.final)}
     read = answered(read_reviews, **_reviews(view))
-    drawings = () if read is None else (_drawn(view, read, float(slid(**TEMPERATURES))),)
+    drawings = () if read is None else (_drawn(view, read, values[TEMPERATURE]),)
     return Live(verdicts=verdicts, drawings=drawings)
 
 
@@ -122,3 +120,6 @@ def _show_numbers(found: Calibration) -> None:
         )
     )
     say(t("encoder.sure_note", count=found.reviews, language=t(f"encoder.corpus_{found.language}")), small=True)
+
+
+SURE = Part("encoder", "sure", _show, _picture, (TEMPERATURE,), sites=SITES)

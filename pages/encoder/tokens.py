@@ -5,9 +5,11 @@ import streamlit as st
 
 from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
-from pages.encoder.names import board_words, class_name, measure_names, token_name
+from pages.encoder.names import SITES, board_words, class_name, measure_names, token_name
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
+from pages.ui.controls import Choice, Slider
 from pages.ui.experiment import Cover, as_old, ask_first, fragment, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -15,13 +17,20 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.pickers import some_places
-from pages.ui.url import choose, slide
 from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
 from transformer_core.analysis.encoder.saliency import Baseline
 
 INTEGRATED = MEASURES.index("integrated")
-DEFAULT_STEPS, MOST_STEPS = 16, 128
+DEFAULT_STEPS = 16
+BASELINE = Choice[Baseline](  # of integrated gradients
+    "encoder_baseline",
+    lambda view: ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",),
+    label="encoder.baseline",
+    words="encoder.baseline_{}",
+)
+STEPS = Slider("encoder_steps", 2, 128, DEFAULT_STEPS, step=2, label="encoder.steps")
+MEASURE = Choice("encoder_measure", MEASURES, label="encoder.measure", words="encoder.measure_{}", default="integrated")
 MOST_BRIEF = 800  # tokens times steps that take a moment
 FORMULAS = {
     "gradient": r"\left\lVert\frac{\partial m}{\partial e_i}\right\rVert_2",
@@ -42,16 +51,16 @@ def has_words(view: View) -> bool:
 
 
 @fragment
-def tokens_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask which word counts most, then show all six measures, and one of them as bars with its formula."""
     if not has_words(view):
         return
     shown = st.container()
     baseline_place, steps_place = st.columns([2, 3], gap="large")
     with baseline_place:
-        baseline = choose_baseline(view)
+        baseline = BASELINE.show(view)
     with steps_place:
-        steps = int(slide(t("encoder.steps"), 2, MOST_STEPS, name="encoder_steps", default=DEFAULT_STEPS, step=2))
+        steps = STEPS.show()
     with shown:
         answer = measured(view, steps=steps, baseline=baseline)
     if answer is None:
@@ -87,14 +96,6 @@ def measured(view: View, *, steps: int, baseline: Baseline) -> Answer[Measures] 
     )
 
 
-def choose_baseline(view: View) -> Baseline:
-    """Show the choice of the baseline of integrated gradients: [MASK], where the vocabulary has it, or zero."""
-    there = ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",)
-    options = {name: t(f"encoder.baseline_{name}") for name in there}
-    chosen = choose(t("encoder.baseline"), options, name="encoder_baseline", default=there[0])
-    return "mask" if chosen == "mask" else "zero"
-
-
 def show_signs(view: View, found: Measures) -> None:
     """Say what the two colours mean: for and against the verdict, whichever class that is."""
     say(t("encoder.signs", label=class_name(view, found.saliency.winner)), small=True)
@@ -108,8 +109,7 @@ def _guess_token(view: View, found: Measures) -> Cover:
 
     own = np.where(view.encoding.special, np.nan, found.values[INTEGRATED])
     options = {str(place): called(place) for place in some_places(own)}
-    about = f"{view.bundle.name} {view.encoding.text}"
-    return ask_first(section("encoder", "try_tokens"), options, name="encoder_tokens", about=about)
+    return ask_first(section("encoder", "try_tokens"), options, name="encoder_tokens", about=view.name)
 
 
 def _judge(view: View, found: Measures, cover: Cover) -> None:
@@ -126,8 +126,7 @@ def _judge(view: View, found: Measures, cover: Cover) -> None:
 
 def _show_one(view: View, answer: Answer[Measures]) -> None:
     found, checked = answer.value, answer.value.saliency
-    options = dict(zip(MEASURES, measure_names(), strict=True))
-    name = choose(t("encoder.measure"), options, name="encoder_measure", default="integrated")
+    name = MEASURE.show()
     chart_place, words_place = st.columns([3, 2], gap="large")
     winner, rival = class_name(view, checked.winner), class_name(view, checked.rival)
     with chart_place:
@@ -137,7 +136,8 @@ def _show_one(view: View, answer: Answer[Measures]) -> None:
             "below": t("encoder.opposes", label=winner),
         }
         chart = token_bars(found.values[MEASURES.index(name)], view.encoding.labels, words)
-        show_chart(chart, answer, key="encoder_one", stem=f"encoder_{name}", label=f"{options[name]}: {words['value']}")
+        label = f"{t(f'encoder.measure_{name}')}: {words['value']}"
+        show_chart(chart, answer, key="encoder_one", stem=f"encoder_{name}", label=label)
     with words_place:
         st.latex(FORMULAS[name])
         say(section("encoder", f"measure_{name}"))
@@ -159,3 +159,6 @@ def _show_check(found: Measures) -> None:
     for place, (name, number) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
         say_number(t(f"encoder.check_{name}"), number, at=place)
     say(t("encoder.check_note", steps=checked.steps), small=True)
+
+
+TOKENS = Part("encoder", "tokens", _show, sites=SITES)

@@ -6,6 +6,7 @@ from pages.glass.box import under_the_glass
 from pages.home.diagram import show_diagram
 from pages.home.size import size_in_words
 from pages.home.verdict import VERDICT
+from pages.room import model_page, title
 from pages.ui.because import show_counter_examples
 from pages.ui.card import show_card_text
 from pages.ui.glossary import offer_glossary, tell
@@ -14,7 +15,6 @@ from pages.ui.language import language, section, t
 from pages.ui.lectures import find_lecture
 from pages.ui.models import READERS
 from pages.ui.navigation import open_page
-from pages.ui.page_layout import model_page, title
 from pages.ui.scene import TOUR, under_question
 from pages.ui.tour import FIRST_TOUR, begin_tour
 from pages.ui.url import current

@@ -6,11 +6,11 @@ import streamlit as st
 
 from pages.hall.take_home import take_home
 from pages.lectures.own import keep_lecture, show_own, take_file
+from pages.room import heading
 from pages.ui.glossary import tell
 from pages.ui.language import language, plain, section, t
 from pages.ui.lectures import OWN, Lecture, lectures, projected
 from pages.ui.limits import limits
-from pages.ui.page_layout import heading
 from pages.ui.read_only import read_only_said
 from pages.ui.tour import begin_tour
 from pages.ui.waiting import awaited

@@ -4,10 +4,10 @@ import os
 
 import streamlit as st
 
+from pages.room import heading
 from pages.server.overview import show_models, show_rooms, show_runs, show_traffic
 from pages.ui.glossary import tell
 from pages.ui.language import section, t
-from pages.ui.page_layout import heading
 from pages.ui.who import ADMIN, ADMINS, admit, is_admin
 
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.room import heading
 from pages.train.data import begin_with
 from pages.train.exports import export_run
 from pages.train.film import follow_run, followed_text
@@ -14,7 +15,6 @@ from pages.ui.experiment import lazy_box
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
 from pages.ui.navigation import open_page
-from pages.ui.page_layout import heading
 from pages.ui.runs import find_run, follow, followed, is_live, problem_of
 from pages.ui.url import keep
 from transformer_core.training.runs.store.run_store import RunStore

@@ -15,7 +15,19 @@ import streamlit as st
 from pages.ui.language import t
 from pages.ui.last_text import last_read, read_and_tell
 from pages.ui.link import linked
-from pages.ui.url import chosen, current, forget, held, keep, listed, read_number, set_choice, whole_number
+from pages.ui.url import (
+    chosen,
+    current,
+    forget,
+    held,
+    keep,
+    listed,
+    read_number,
+    read_switch,
+    set_choice,
+    whole_number,
+    written_switch,
+)
 from pages.ui.view import View
 
 T = TypeVar("T")
@@ -90,6 +102,7 @@ class Choice(Control[T]):
         default: the first by default.
         kind: makes the value of an option.
         form: how it is shown; steps are a slider over the options.
+        most_buttons: of more options there is a list.
         collapsed: hide the label, which screen readers still get.
         always: a link names the default, too, since another browser would choose otherwise.
     """
@@ -100,6 +113,7 @@ class Choice(Control[T]):
     default: Of[object] = field(default=None, kw_only=True)
     kind: Callable[[str], T] = field(default=cast(Callable[[str], T], str), kw_only=True)
     form: Literal["buttons", "list", "steps"] = field(default="buttons", kw_only=True)
+    most_buttons: int = field(default=MOST_BUTTONS, kw_only=True)
     collapsed: bool = field(default=False, kw_only=True)
     always: bool = field(default=False, kw_only=True)
 
@@ -129,7 +143,7 @@ class Choice(Control[T]):
         hidden = "collapsed" if self.collapsed else "visible"
         if self.form == "steps":
             taken = st.select_slider(label, names, value, format_func=labels.__getitem__, key=key)
-        elif self.form == "list" or len(names) > MOST_BUTTONS:
+        elif self.form == "list" or len(names) > self.most_buttons:
             # In the browser a list holds the label that it shows: where labels change, it must be told of the choice.
             if st.session_state.get(f"labels of {key}") != labels:
                 st.session_state[key] = value
@@ -269,16 +283,6 @@ class Switch(Control[bool]):
         return value
 
 
-def read_switch(asked: Any) -> bool | None:
-    """Return what a switch's value or its text in the URL means, None where it is neither on nor off."""
-    return {"on": True, "off": False, "true": True, "false": False}.get(str(asked).lower())
-
-
-def written_switch(value: bool) -> str:
-    """Return how the URL has a switch."""
-    return "on" if value else "off"
-
-
 @dataclass(frozen=True)
 class Text(Control[T]):
     """A box of text, read while a person types; where the text cannot be read, the last one that could stays.
@@ -318,6 +322,8 @@ class Text(Control[T]):
         return self._parsed(view, self.written(view))
 
     def written(self, view: View | None = None) -> str:
+        if linked() is not None and (asked := current(self.name)) is not None:
+            return str(asked)[: self.most]  # its default may take long to find
         default = str(_of(self.default, view))
         text = chosen(self.name, default, lambda asked: str(asked)[: self.most], "")
         if linked() is not None or self.parse is None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from html.parser import HTMLParser
-from types import MappingProxyType
 from typing import Any, Protocol
 from zlib import crc32
 
@@ -50,11 +49,6 @@ SECONDS_BETWEEN = 0.004  # a click's two requests, which come in any order
 SECONDS_TO_PAINT, MOST_SECONDS_HELD = 0.025, 0.1
 PAGE = "page"  # what follows the part of a page
 HEADERS = {"Cache-Control": "no-store"}
-
-
-Choices = dict[str, tuple[Sequence[str], str]]  # by their names in the URL: the options as shown, and the one chosen
-NO_CHOICES: Mapping[str, tuple[Sequence[str], str]] = MappingProxyType({})
-NO_SLIDERS: Mapping[str, float | str] = MappingProxyType({})
 
 
 class AnyPicture(Protocol):
@@ -239,43 +233,6 @@ def _answer(build: Build, link: Link) -> Response:
         logging.getLogger("vitrine").exception("a live picture failed")
         return Response(status_code=204, headers=HEADERS)
     return Response(body, media_type="application/octet-stream", headers=HEADERS)
-
-
-def follow_finger(
-    page: str,
-    part: str,
-    view: View,
-    *,
-    choices: Mapping[str, tuple[Sequence[str], str]] = NO_CHOICES,
-    boxes: Sequence[str] = (),
-    sliders: Mapping[str, float | str] = NO_SLIDERS,
-) -> None:
-    """Let the pictures of a part follow what is typed, chosen and slid; only where the route is there.
-
-    Args:
-        choices: of controls that the pictures depend on.
-        boxes: names of the boxes of text that they depend on beside the header's.
-        sliders: what those hold that they depend on, by name; "" where that follows the text.
-    """
-    if (page, part) not in LIVE:
-        return
-    boxes = list(dict.fromkeys(("text", *boxes)))
-    said = {"lang": language(), "model": view.bundle.name, **{name: chosen for name, (_, chosen) in choices.items()}}
-    said |= {name: str(value) for name, value in sliders.items()}
-    typed = {box: str(current(box) or "") for box in boxes}
-    said |= {box: last_read(box) or text for box, text in typed.items()}
-    options = {name: list(options) for name, (options, _) in choices.items()}
-    data = {
-        "route": f"./live/{page}/{part}",
-        "page": st.session_state.page,
-        "said": said,
-        "boxes": boxes,
-        "choices": options,
-        "sliders": list(sliders),
-        "katex": katex_module(),
-        "typed": typed,  # so that the component hears of each run
-    }
-    registered("live")(key="live", data={"name": PAGE} | data)
 
 
 def follow(page: str, part: str, view: View, controls: Sequence[Control[Any]]) -> None:

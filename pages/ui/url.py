@@ -7,7 +7,6 @@ A link has a bound in bytes, since servers and messengers refuse longer ones. Wh
 alone, and the link itself names it (LEFT_OUT): whoever shares or opens the link is told.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -216,214 +215,10 @@ def listed(options: Sequence[str]) -> str:
     return ", ".join(options) if len(options) <= 12 else f"{options[0]} … {options[-1]}"
 
 
-def _one_of(name: str, options: Sequence[str], default: str) -> tuple[str, str]:
-    return held(name, default, lambda asked: asked if asked in options else None, listed(options))
-
-
-def chosen_option(name: str, options: Sequence[str], *, default: str) -> str:
-    """Return which of the options is chosen, without a widget."""
-    return chosen(name, default, lambda asked: asked if asked in options else None, listed(options))
-
-
-def chosen_switch(name: str, *, default: bool) -> bool:
-    """Return whether a switch is on, without a widget."""
-    return chosen(name, default, read_switch, "on, off")
-
-
-def choose(
-    label: str, options: Mapping[str, str], *, name: str, default: str, collapsed: bool = False, always: bool = False
-) -> str:
-    """Show a segmented control.
-
-    Args:
-        options: labels by option.
-        name: the choice's name in the URL and from page to page.
-        default: the option that the URL leaves out.
-        collapsed: hide the label, which screen readers still get.
-        always: write the default to the URL, too, since without it another browser would choose otherwise.
-    """
-    key, value = _one_of(name, list(options), default)
-    chosen = st.segmented_control(
-        label,
-        list(options),
-        default=value,
-        format_func=options.__getitem__,
-        required=True,
-        key=key,
-        label_visibility="collapsed" if collapsed else "visible",
-        wrap=True,
-    )
-    keep(name, chosen or default, "" if always else default)
-    return chosen or default
-
-
-def choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, default: str) -> str:
-    """Show a segmented control for each group, its label above it; one option of all groups is chosen.
-
-    Args:
-        groups: labels by option, by the group's label; no option is in two groups.
-        name, default: as of choose.
-    """
-    options = [option for labels in groups.values() for option in labels]
-    value = chosen_option(name, options, default=default)
-    st.session_state.pop(widget_key(name), None)  # what set_choice made, which no widget here takes over
-    for place, (label, labels) in enumerate(groups.items()):
-        key, mine = f"{widget_key(name)}.{place}", value if value in labels else None
-        st.session_state[key] = mine
-
-        def take(key: str = key) -> None:
-            keep(name, st.session_state[key], default)
-
-        st.segmented_control(
-            label,
-            list(labels),
-            default=mine,
-            format_func=labels.__getitem__,
-            required=mine is not None,
-            key=key,
-            on_change=take,
-            wrap=True,
-        )
-    keep(name, value, default)
-    return value
-
-
-def choose_from_list(label: str, options: Mapping[str, str], *, name: str, default: str | None = None) -> str | None:
-    """Show a list of options with their labels to select from; None where there is nothing in it.
-
-    In the browser it holds the label that it shows: where labels change, as with a text, it must be told of the choice.
-
-    Args:
-        default: the option that the URL leaves out, by default the first.
-    """
-    if not options:
-        return None
-    names = list(options)
-    default = names[0] if default is None else default
-    key, value = _one_of(name, names, default)
-    if st.session_state.get(f"labels of {key}") != options:
-        st.session_state[key] = value
-    st.session_state[f"labels of {key}"] = dict(options)
-    chosen = st.selectbox(label, names, names.index(value), format_func=options.__getitem__, key=key)
-    keep(name, chosen, default)
-    return chosen
-
-
-def step_through(label: str, values: Sequence[int], *, name: str, default: int) -> int:
-    """Show a slider over a few whole numbers."""
-    options = [str(value) for value in values]
-    key, value = _one_of(name, options, str(default))
-    chosen = st.select_slider(label, options, value, key=key)
-    keep(name, chosen, str(default))
-    return int(chosen)
-
-
-def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most: int | None = None) -> str:
-    """Show a line of text that is read while a person types.
-
-    Args:
-        pause: of the hand, until it is read.
-        most: characters that fit in it.
-    """
-    key, value = held(name, default, lambda asked: str(asked)[:most], "")
-    text = st.text_input(label, value, key=key, live=pause, max_chars=most)
-    keep(name, text, default)
-    st.session_state.setdefault("typed", {})[name] = text
-    return text
-
-
 def written(name: str) -> str | None:
     """Return what a person wrote into a box of text; None where that holds its default."""
     text = current(name)
     return None if text in (None, st.session_state.get(_default_key(name))) else str(text)
-
-
-def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
-    """Show a text_input that holds what is suggested, and follows that until a person writes something else."""
-    if written(name) is None:
-        set_choice(name, suggested)
-    st.session_state[f"suggested {name}"] = suggested
-    return text_input(label, name=name, default=suggested, pause=pause, most=most)
-
-
-def text_area(
-    label: str, *, name: str, default: str, height: int, most: int | None = None, placeholder: str | None = None
-) -> str:
-    """Show a box for several lines of text.
-
-    Args:
-        height: in pixels.
-        most: characters that fit in it.
-        placeholder: what stands in it while it is empty.
-    """
-    key, value = held(name, default, str, "")
-    text = st.text_area(label, value, key=key, height=height, max_chars=most, placeholder=placeholder)
-    keep(name, text, default)
-    return text
-
-
-def _slider(
-    low: float, high: float, default: float, step: float
-) -> tuple[type, Callable[[Any], float | None], Callable[[Any], float]]:
-    """Return a slider's kind of number, what reads one, and what reads the nearest that it can hold."""
-    whole = all(float(value).is_integer() for value in (low, high, default, step))
-    kind = int if whole else float
-
-    def read(asked: Any) -> float | None:
-        value = whole_number(asked, int(high), least=int(low)) if whole else read_number(asked, low, high)
-        return None if whole and value is not None and (value - low) % step else value
-
-    def nearest(asked: Any) -> float:
-        value = read_number(asked, -math.inf, math.inf)
-        held = default if value is None else min(max(value, low), high)
-        return kind(held - (held - low) % step if whole else held)
-
-    return kind, read, nearest
-
-
-def slid(low: float, high: float, *, name: str, default: float, step: float = 1) -> float:
-    """Return what a slider holds, without showing it.
-
-    Args:
-        low, high, name, default, step: as of slide.
-    """
-    kind, read, nearest = _slider(low, high, default, step)
-    return chosen(name, kind(default), read, f"{kind(low)} … {kind(high)}", instead=nearest)
-
-
-def slide(
-    label: str, low: float, high: float, *, name: str, default: float, step: float = 1, format: str | None = None
-) -> float:
-    """Show a slider; what it held stays within its ends where these move.
-
-    Args:
-        low, high, default, step: all whole for a whole number, which is then an int.
-        name: the choice's name in the URL.
-        format: of the number shown, as of any slider.
-    """
-    kind, read, nearest = _slider(low, high, default, step)
-    key, value = held(name, kind(default), read, f"{kind(low)} … {kind(high)}", instead=nearest)
-    value = st.slider(label, kind(low), kind(high), value, kind(step), key=key, format=format)
-    keep(name, str(value), str(kind(default)))
-    return value
-
-
-def read_switch(asked: Any) -> bool | None:
-    """Return what a switch's value or its text in the URL means, None where it is neither on nor off."""
-    return {"on": True, "off": False, "true": True, "false": False}.get(str(asked).lower())
-
-
-def written_switch(value: bool) -> str:
-    """Return how the URL has a switch."""
-    return "on" if value else "off"
-
-
-def switch(label: str, *, name: str, default: bool) -> bool:
-    """Show a toggle; in the URL it is on or off."""
-    key, value = held(name, default, read_switch, "on, off")
-    value = st.toggle(label, value, key=key)
-    keep(name, written_switch(value), written_switch(default))
-    return value
 
 
 def read_number(asked: Any, least: float, most: float) -> float | None:
@@ -439,3 +234,13 @@ def whole_number(asked: Any, most: int, *, least: int = 0) -> int | None:
     """Return the whole number that read_number would, None where that has a fraction."""
     value = read_number(asked, least, most)
     return int(value) if value is not None and value.is_integer() else None
+
+
+def read_switch(asked: Any) -> bool | None:
+    """Return what a switch's value or its text in the URL means, None where it is neither on nor off."""
+    return {"on": True, "off": False, "true": True, "false": False}.get(str(asked).lower())
+
+
+def written_switch(value: bool) -> str:
+    """Return how the URL has a switch."""
+    return "on" if value else "off"
