@@ -10,7 +10,7 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.controls import Choice
+from pages.ui.controls import Choice, show_in_columns
 from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.language import section, t
 from pages.ui.number_format import markdown_table, milliseconds
@@ -27,11 +27,7 @@ ROOM = 1.5
 @experiment("before_layers_open", "before.try_layers")
 def try_layer_types(d_model: int, measurement: int) -> None:
     """Show what one layer of each type multiplies, waits for and takes, and how far a signal travels in it."""
-    length_place, kernel_place = st.columns(2, gap="large")
-    with length_place:
-        length = LENGTH.show()
-    with kernel_place:
-        kernel = KERNEL.show()
+    length, kernel = show_in_columns(None, LENGTH, KERNEL, gap="large")
     asked: dict[str, Any] = {"d_model": d_model, "kernel": kernel, "seed": SEED, "measurement": measurement}
     answer = awaited(layer_types, t("before.measuring"), key="before_layers", height=620, **asked)
     if answer is None:

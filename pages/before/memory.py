@@ -225,5 +225,5 @@ def _show_summary(view: View) -> None:
     try_forced(view)
 
 
-GATES = Part("before", "gates", _show_kept, sites=STATES, group="reads")
+GATES = Part("before", "gates", _show_kept, group="reads")
 VECTOR = Part("before", "vector", _show_summary, sites=("encoder.summary", *STATES), group="writes")

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import step_figure
-from pages.before.recurrent import STATES, show_direction, worded, worded_section
+from pages.before.recurrent import show_direction, worded, worded_section
 from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.controls import Kept, Slider
@@ -126,4 +126,4 @@ def _show(view: View) -> None:
         tell(note, small=True)
 
 
-STEP = Part("before", "step", _show, sites=STATES, group="reads")
+STEP = Part("before", "step", _show, group="reads")

@@ -7,6 +7,7 @@ from pages.before.memory import GATES, VECTOR
 from pages.before.next import NEXT
 from pages.before.one_step import STEP
 from pages.before.reach import REACH
+from pages.before.recurrent import STATES
 from pages.before.time import TIME
 from pages.glass.box import under_the_glass
 from pages.room import Page
@@ -27,6 +28,7 @@ BEFORE = Page(
     "before",
     lambda: header(kinds=("seq2seq", "lm"), example=EXAMPLE),
     (GATES, STEP, NEXT, VECTOR, LOOK, LENGTH, REACH, TIME),
+    sites=STATES,
     glass=look_through,
 )
 

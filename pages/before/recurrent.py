@@ -14,7 +14,7 @@ from transformer_core.analysis.before.gates import GATES, directions_of, recurre
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 
 ATTENTIVE = "seq2seq-en-fr"
-STATES = ("encoder.*.hidden", "encoder.hidden", "recurrent.hidden")  # sites that the glass lists for every part
+STATES = ("encoder.*.hidden", "encoder.hidden", "recurrent.hidden")  # of the glass
 
 
 def recurrent_config(view: View) -> RecurrentConfig:

@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 
 from pages.before.layer_types import say_timed, try_layer_types
-from pages.before.recurrent import STATES
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.room import Part
@@ -102,4 +101,4 @@ def _show(_: View) -> None:
     try_layer_types(width, asked["measurement"])
 
 
-TIME = Part("before", "time", _show, sites=STATES, group="attention")
+TIME = Part("before", "time", _show, group="attention")

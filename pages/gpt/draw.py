@@ -6,11 +6,11 @@ import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.gpt.figures import draws_bars
-from pages.gpt.text import BACK, SITES, TOP
+from pages.gpt.text import BACK, TOP
 from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Slider, Values
+from pages.ui.controls import Slider, Values, show_in_columns
 from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -27,13 +27,6 @@ TEMPERATURE = Slider("gpt_temperature", 0.1, 3.0, 0.7, step=0.05, kind=float, la
 TOP_K = Slider("gpt_top_k", 0, MOST_K, 0, label="gpt.top_k")
 TOP_P = Slider("gpt_top_p", 0.05, 1.0, 0.9, step=0.05, kind=float, label="gpt.top_p", format="%.2f")
 RULES = (TEMPERATURE, TOP_K, TOP_P)
-
-
-def show_rules() -> None:
-    """Show the sliders of temperature, top-k and top-p side by side."""
-    for place, control in zip(st.columns(3, gap="medium"), RULES, strict=True):
-        with place:
-            control.show()
 
 
 def rules_in(values: Values) -> dict[str, Any]:
@@ -57,7 +50,7 @@ def _picture(view: View, values: Values) -> Live:
 def _show(view: View) -> None:
     """Show the probabilities before and after the rules, and the counts of many draws beside them."""
     place = len(view.encoding) + BACK.show(view)
-    show_rules()
+    show_in_columns(view, *RULES, gap="medium")
     bars, many = st.columns(2, gap="large")
     with many:
         title, again = st.columns([3, 2], vertical_alignment="bottom")
@@ -141,4 +134,4 @@ def _cold(view: View, place: int) -> None:
         say(section("gpt", "cold_after"))
 
 
-DRAW = Part("gpt", "draw", _show, _picture, (BACK, SEED, *RULES), SITES)
+DRAW = Part("gpt", "draw", _show, _picture, (BACK, SEED, *RULES))

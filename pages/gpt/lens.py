@@ -7,11 +7,11 @@ import streamlit as st
 from pages.figures.lens import lens_board
 from pages.gpt.figures import bits_by_stage, chance_by_stage, rank_by_stage
 from pages.gpt.mask import written
-from pages.gpt.text import BACK, SITES, go_to
+from pages.gpt.text import BACK, go_to
 from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Slider, Values
+from pages.ui.controls import Slider, Values, show_in_columns
 from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
@@ -67,11 +67,8 @@ def _picture(view: View, values: Values) -> Live:
 
 def _show(view: View) -> None:
     """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        place = len(view.encoding) + BACK.show(view)
-    with right:
-        first = FIRST.show(view)
+    back, first = show_in_columns(view, BACK, FIRST, gap="large")
+    place = len(view.encoding) + back
     with st.spinner(t("gpt.reading")):
         answer = _lens(view, first)
     found = answer.value
@@ -140,4 +137,4 @@ def _last(view: View, answer: Answer[Lens]) -> None:
         say(section("gpt", "lens_after"))
 
 
-LENS = Part("gpt", "lens", _show, _picture, (BACK, FIRST), SITES)
+LENS = Part("gpt", "lens", _show, _picture, (BACK, FIRST))

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 import streamlit as st
 
 from pages.gpt.figures import moved_board, surprise_pairs
-from pages.gpt.text import SITES
 from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
@@ -180,4 +179,4 @@ def _measured(found: Unmasked) -> str:
     )
 
 
-MASK = Part("gpt", "mask", _show, _picture, (PLACE, WORDS), SITES)
+MASK = Part("gpt", "mask", _show, _picture, (PLACE, WORDS))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.figures.likeliest import expected_bars
-from pages.gpt.text import BACK, SITES, TOP, go_to, measured_text, strip_of
+from pages.gpt.text import BACK, TOP, go_to, measured_text, strip_of
 from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import Drawing, show_drawing
@@ -119,4 +119,4 @@ def _chance(found: Expected, guess: str) -> float:
     return float(found.probabilities[found.ids.tolist().index(int(guess))])
 
 
-NEXT = Part("gpt", "next", _show, _picture, (BACK,), SITES)
+NEXT = Part("gpt", "next", _show, _picture, (BACK,))

@@ -9,7 +9,8 @@ from pages.gpt.verse import VERSE
 from pages.gpt.write import WRITE
 from pages.room import Page
 
-GPT = Page("gpt", header_of_gpt, (NEXT, DRAW, WRITE, VERSE, LENS, MASK))
+SITES = ("logits", "decoder.final_norm.*", "decoder.*")
+GPT = Page("gpt", header_of_gpt, (NEXT, DRAW, WRITE, VERSE, LENS, MASK), sites=SITES)
 
 if __name__ == "__main__":
     GPT.show()

@@ -9,7 +9,6 @@ from pages.ui.language import t
 from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"
-SITES = ("logits", "decoder.final_norm.*", "decoder.*")  # that the glass lists first
 TOP = 10
 # Counted from the end, so that it stays at the end of a text that grows.
 BACK = Slider("gpt_back", lambda view: 1 - len(view.encoding), 0, 0, label="gpt.place")

@@ -5,7 +5,6 @@ import streamlit as st
 
 from pages.gpt.draw import SEED, next_draw
 from pages.gpt.figures import head_boards, poem_grid
-from pages.gpt.text import SITES
 from pages.room import Part, values_of
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_drawing
@@ -206,4 +205,4 @@ def _show(view: View) -> None:
         _show_boards(view, boards)
 
 
-VERSE = Part("gpt", "verse", _show, _picture, (*LOOKING, PLACE), SITES)
+VERSE = Part("gpt", "verse", _show, _picture, (*LOOKING, PLACE))

@@ -12,13 +12,13 @@ import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
-from pages.gpt.draw import RULES, SEED, next_draw, rules_in, show_rules
+from pages.gpt.draw import RULES, SEED, next_draw, rules_in
 from pages.gpt.figures import cache_curves
-from pages.gpt.text import SITES, strip_words
+from pages.gpt.text import strip_words
 from pages.room import Part, values_of
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Choice, Kept, Slider, Values
+from pages.ui.controls import Choice, Kept, Slider, Values, show_in_columns
 from pages.ui.experiment import ask_first, experiment, hidden, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -122,7 +122,7 @@ def _show_rules() -> None:
         with seed_place:
             SEED.show()
         again_place.button(t("gpt.other_seed"), icon=":material/casino:", key="gpt_other_seed", on_click=next_draw)
-        show_rules()
+        show_in_columns(None, *RULES, gap="medium")
 
 
 def _buttons(view: View) -> None:
@@ -323,4 +323,4 @@ def _show(view: View) -> None:
     _cache_box(view)
 
 
-WRITE = Part("gpt", "write", _show, _picture, (*WRITING, STEP), SITES)
+WRITE = Part("gpt", "write", _show, _picture, (*WRITING, STEP))
