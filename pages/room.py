@@ -20,6 +20,15 @@ from pages.ui.url import choose_in_groups, current
 EVERYTHING = ("*",)
 
 
+def values_of(controls: Iterable[Control[Any]], view: View) -> Values:
+    """Return what controls hold, without showing them.
+
+    Raises:
+        ValueError: a text among them cannot be read.
+    """
+    return Values({control.name: control.read(view) for control in controls})
+
+
 @dataclass(frozen=True)
 class Part:
     """One part of a page.
@@ -29,7 +38,7 @@ class Part:
         show: its layout; what it returns, if that is a view, is under the glass.
         picture: makes what follows a hand that types or slides, of the view and of what the controls hold.
         controls: those that the picture depends on.
-        sites: the sites that the glass lists first; None where the part has a glass of its own.
+        sites: that the glass lists first, by default those of the page; None where the part has a glass of its own.
         group: of parts, where a page has many: their question stands above them (``PAGE.group_GROUP``).
     """
 
@@ -38,7 +47,7 @@ class Part:
     show: Callable[[View], Any]
     picture: Callable[[View, Values], Live] | None = None
     controls: tuple[Control[Any], ...] = ()
-    sites: tuple[str, ...] | None = EVERYTHING
+    sites: tuple[str, ...] | None = ()
     group: str = ""
 
     def values(self, view: View) -> Values:
@@ -47,7 +56,7 @@ class Part:
         Raises:
             ValueError: a text among them cannot be read.
         """
-        return Values({control.name: control.read(view) for control in self.controls})
+        return values_of(self.controls, view)
 
     def live(self, view: View) -> Live:
         """Return the picture of what its controls hold.
@@ -74,6 +83,7 @@ class Page:
         name: of the page's words and prose.
         look: shows the header and returns what it chose.
         parts: the first one by default.
+        sites: those that the glass lists first of parts that name none of their own.
         glass: shows the box under the part; called with a view and ``sites``.
         story: key of the words on the box with the section ``why`` of the page's prose.
     """
@@ -81,6 +91,7 @@ class Page:
     name: str
     look: Callable[[], View]
     parts: tuple[Part, ...]
+    sites: tuple[str, ...] = EVERYTHING
     glass: Callable[..., None] = under_the_glass
     story: str = "story.why"
 
@@ -107,7 +118,7 @@ class Page:
                 if below:
                     tell(below)
                 if part.sites is not None:
-                    self.glass(found if isinstance(found, View) else view, sites=part.sites)
+                    self.glass(found if isinstance(found, View) else view, sites=part.sites or self.sites)
 
         model_page(name, look_at_part, explore, story=self.story)
 

@@ -3,13 +3,13 @@
 from pages.translation.figures.charts import forced_bars
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Text
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, read_and_tell, require_length
+from pages.ui.last_text import in_words, require_length
 from pages.ui.number_format import markdown_table
 from pages.ui.pickers import shown_word
-from pages.ui.url import suggested_text_input
 from transformer_core.analysis.before.alignments import words_read
 from transformer_core.analysis.before.forced_and_free import ForcedAndFree, forced_and_free
 
@@ -24,11 +24,14 @@ def _readable(view: View, target: str) -> Answer[ForcedAndFree]:
         return ask_once(forced_and_free, **view.asked, target=target)
 
 
-def _suggested(view: View) -> str:
+def _right(view: View) -> str:
     """Return a right translation of the example for a model that knows its words, else what the model writes."""
     if view.encoding.text == EXAMPLE and not any(view.bundle.tokenizer.encode(RIGHT).unknown):
         return RIGHT
     return view.bundle.tokenizer.decode(ask_once(words_read, **view.asked).value)
+
+
+TARGET = Text("before_target", _right, label="before.forced_target", parse=_readable)
 
 
 def _table(found: ForcedAndFree) -> str:
@@ -40,36 +43,32 @@ def _table(found: ForcedAndFree) -> str:
     return markdown_table(head, rows, right=0)
 
 
+@experiment("before_forced_open", "before.try_forced")
 def try_forced(view: View) -> None:
     """Ask for a right translation and which of the two ways has more of its words; show both, word by word."""
-    box = lazy_box(t("before.try_forced"), icon=":material/science:", key="before_forced_open")
-    if box is None:
+    TARGET.show_box(view)
+    answer = TARGET.tell(view)
+    if answer is None:
         return
-    with box:
-        usual = _suggested(view)
-        target = suggested_text_input(t("before.forced_target"), usual, name="before_target")
-        answer = read_and_tell("before_target", target, usual, lambda target: _readable(view, target))
-        if answer is None:
-            return
-        found = answer.value
-        options = {name: t(f"before.forced_{name}") for name in ("more", "alike", "fewer")}
-        about = f"{view.bundle.name} {view.encoding.text} {answer.arguments['target']}"
-        cover = ask_first(section("before", "try_forced"), options, name="before_forced", about=about)
-        gap = found.forced_right - found.free_right
-        measured = t("before.forced_measured", forced=found.forced_right, free=found.free_right, count=len(found.words))
-        leaves = t("before.forced_follows")
-        if found.leaves >= 0:
-            leaves = t("before.forced_leaves", place=found.leaves, word=plain(shown_word(found.words[found.leaves])))
-        cover.judge("more" if gap > 0 else "fewer" if gap < 0 else "alike", f"{measured} {leaves}")
-        with cover.picture():
-            chart = forced_bars(
-                found.words,
-                found.probabilities,
-                found.ranks,
-                found.favourites,
-                found.favourite_probabilities,
-                strings("translation_forced"),
-            )
-            show_chart(chart, answer, key="before_forced", stem="before_forced", label=t("before.forced_label"))
-            say(_table(found))
-            say(section("before", "forced_after"), small=True)
+    found = answer.value
+    options = options_of("before.forced_{}", ("more", "alike", "fewer"))
+    about = f"{view.name} {answer.arguments['target']}"
+    cover = ask_first(section("before", "try_forced"), options, name="before_forced", about=about)
+    gap = found.forced_right - found.free_right
+    measured = t("before.forced_measured", forced=found.forced_right, free=found.free_right, count=len(found.words))
+    leaves = t("before.forced_follows")
+    if found.leaves >= 0:
+        leaves = t("before.forced_leaves", place=found.leaves, word=plain(shown_word(found.words[found.leaves])))
+    cover.judge("more" if gap > 0 else "fewer" if gap < 0 else "alike", f"{measured} {leaves}")
+    with cover.picture():
+        chart = forced_bars(
+            found.words,
+            found.probabilities,
+            found.ranks,
+            found.favourites,
+            found.favourite_probabilities,
+            strings("translation_forced"),
+        )
+        show_chart(chart, answer, key="before_forced", stem="before_forced", label=t("before.forced_label"))
+        say(_table(found))
+        say(section("before", "forced_after"), small=True)

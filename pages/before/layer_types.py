@@ -10,40 +10,38 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.language import section, t
 from pages.ui.number_format import markdown_table, milliseconds
-from pages.ui.url import step_through
 from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.before.layer_types import KERNELS, LENGTHS, PATHS, SYSTEMS, LayerTypes, layer_types
 
 COLOURS = (HUES["weights"], HUES["query"], HUES["positions"], HUES["key"])
-LENGTH, KERNEL = 128, 3
+LENGTH = Choice("before_layers_length", LENGTHS, label="before.layers_length", default=128, kind=int, form="steps")
+KERNEL = Choice("before_kernel", KERNELS, label="before.kernel", default=3, kind=int, form="steps")
 SEED = 0
 ROOM = 1.5
 
 
+@experiment("before_layers_open", "before.try_layers")
 def try_layer_types(d_model: int, measurement: int) -> None:
     """Show what one layer of each type multiplies, waits for and takes, and how far a signal travels in it."""
-    box = lazy_box(t("before.try_layers"), icon=":material/science:", key="before_layers_open")
-    if box is None:
+    length_place, kernel_place = st.columns(2, gap="large")
+    with length_place:
+        length = LENGTH.show()
+    with kernel_place:
+        kernel = KERNEL.show()
+    asked: dict[str, Any] = {"d_model": d_model, "kernel": kernel, "seed": SEED, "measurement": measurement}
+    answer = awaited(layer_types, t("before.measuring"), key="before_layers", height=620, **asked)
+    if answer is None:
         return
-    with box:
-        length_place, kernel_place = st.columns(2, gap="large")
-        with length_place:
-            length = step_through(t("before.layers_length"), LENGTHS, name="before_layers_length", default=LENGTH)
-        with kernel_place:
-            kernel = step_through(t("before.kernel"), KERNELS, name="before_kernel", default=KERNEL)
-        asked: dict[str, Any] = {"d_model": d_model, "kernel": kernel, "seed": SEED, "measurement": measurement}
-        answer = awaited(layer_types, t("before.measuring"), key="before_layers", height=620, **asked)
-        if answer is None:
-            return
-        operations_place, paths_place = st.columns(2, gap="large")
-        with operations_place:
-            _curve(answer, "operations", answer.value.operations, SYSTEMS, length, format="~s")
-        with paths_place:
-            _curve(answer, "paths", answer.value.paths, PATHS, length, format=",")
-        _fastest(answer, length, d_model, kernel)
+    operations_place, paths_place = st.columns(2, gap="large")
+    with operations_place:
+        _curve(answer, "operations", answer.value.operations, SYSTEMS, length, format="~s")
+    with paths_place:
+        _curve(answer, "paths", answer.value.paths, PATHS, length, format=",")
+    _fastest(answer, length, d_model, kernel)
 
 
 def _curve(
@@ -83,7 +81,7 @@ def _fastest(answer: Answer[LayerTypes], length: int, d_model: int, kernel: int)
     """Ask whose layer is fastest at this length, then show all times and the table."""
     found = answer.value
     column = int(np.searchsorted(found.lengths, length))
-    options = {name: t(f"before.layer_{name}") for name in SYSTEMS}
+    options = options_of("before.layer_{}", SYSTEMS)
     question = section("before", "try_layers").format(length=f"{length:,}", width=d_model)
     about = f"{length} {d_model} {kernel}"
     cover = ask_first(question, options, name="before_layers_fastest", about=about)

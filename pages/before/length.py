@@ -3,6 +3,8 @@
 import streamlit as st
 
 from pages.before.figures import length_chart
+from pages.before.recurrent import STATES
+from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
 from pages.ui.experiment import ask_first, say
@@ -69,7 +71,7 @@ def _translate(view: View, names: tuple[str, ...]) -> None:
     st.caption(t("before.live_note", count=len(text.split())))
 
 
-def length_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask who loses most, show BLEU by length, and translate the typed sentence by the same models."""
     found = _show_measured()
     _translate(view, tuple(name for name in found.models if name in model_folders()))
@@ -80,3 +82,6 @@ def length_part(view: View) -> None:
     with st.expander(t("before.measured_by"), icon=":material/terminal:"):
         st.code(found.command, language="bash")
         say(t("before.measured_with", sources=found.sources, signature=found.signature), small=True)
+
+
+LENGTH = Part("before", "length", _show, sites=("encoder.summary", *STATES), group="attention")

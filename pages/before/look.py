@@ -3,19 +3,19 @@
 import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
-from pages.before.recurrent import has_attention, recurrent_config, word_options
+from pages.before.recurrent import STATES, has_attention, recurrent_config, word_options
+from pages.room import Part
 from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Choice, Text
+from pages.ui.experiment import ask_first, experiment
 from pages.ui.exports import export_matrix
 from pages.ui.header import View, encoded
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import read_and_tell
 from pages.ui.matrix import show_matrix
 from pages.ui.models import model_names, open_or_say
 from pages.ui.pickers import shown_word
-from pages.ui.url import choose, choose_from_list, text_input
 from transformer_core.analysis.before.alignments import (
     BothAlignments,
     WordAlignment,
@@ -25,29 +25,32 @@ from transformer_core.analysis.before.alignments import (
 )
 from transformer_core.bundle import Bundle
 
-USUAL_OTHER = "translation-en-fr"
-PROBE = "Two young women are playing in the blue water."
+FIRST_OTHER = "translation-en-fr"
 MOST_TOKENS = 64
 Chosen = tuple[str, int, int]  # see choose_weights: all, layer or head; the layer; the head
 
 
-def _choose_words(view: View, other: Bundle) -> str:
+def _others(_: View | None) -> dict[str, str]:
+    names = model_names(None, ("translation",))
+    return {FIRST_OTHER: names[FIRST_OTHER]} | names if FIRST_OTHER in names else names
+
+
+OTHER = Choice("before_other", _others, label="before.other", form="list")
+WORDS = Choice("before_words", ("same", "own"), label="before.words", words="before.words_{}")
+
+
+def _show_words(view: View, other: Bundle) -> str:
     if other.tokenizer.to_json() != view.bundle.tokenizer.to_json():
         st.caption(t("before.other_tokens", name=plain(other.name)))
         return "own"
-    ways = {name: t(f"before.words_{name}") for name in ("same", "own")}
-    return choose(t("before.words"), ways, name="before_words", default="same")
+    return WORDS.show()
 
 
-def _choose_other() -> Bundle | None:
-    names = model_names(None, ("translation",))
-    if USUAL_OTHER in names:
-        names = {USUAL_OTHER: names[USUAL_OTHER]} | names
-    name = choose_from_list(t("before.other"), names, name="before_other")
-    if name is None:
+def _show_other() -> Bundle | None:
+    if not _others(None):
         st.info(t("before.no_other"), icon=":material/info:")
         return None
-    return open_or_say(name)
+    return open_or_say(OTHER.show())
 
 
 def _tell_translations(view: View, own: str, other: Bundle | None = None, others: str = "") -> None:
@@ -59,7 +62,7 @@ def _title(bundle: Bundle, detail: str) -> str:
     return f"{bundle.name} · {detail}"
 
 
-def _show(looks: list[Looks], answer: Answer, version: str) -> None:
+def _show_looks(looks: list[Looks], answer: Answer, version: str) -> None:
     said = {"target": t("before.target"), "source": t("before.source"), "weight": t("quantity.weights")}
     figure = looks_figure(looks, said, strings("matrix"), version=version, note=section("before", "look_note"))
     show_matrix(figure, answer, key="before_looks")
@@ -72,7 +75,7 @@ def _recurrent(view: View, found: WordAlignment) -> Looks:
 
 def _alone(view: View) -> None:
     answer = ask_once(word_alignment, **view.asked)
-    _show([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
+    _show_looks([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
     _tell_translations(view, answer.value.translation)
 
 
@@ -82,7 +85,7 @@ def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
     over, layer, head = chosen
     weights = weights_over(found.other.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.other.target, found.other.source)
-    _show([_recurrent(view, found.bundle), right], answer, f"same|{over}{layer}.{head}|{view.encoding.text}")
+    _show_looks([_recurrent(view, found.bundle), right], answer, f"same|{over}{layer}.{head}|{view.encoding.text}")
     _tell_translations(view, found.own, other, found.others)
     apart, agree = compared(found.bundle.weights[0], weights)
     by_layer = " · ".join(f"{layer}: {share:.0%}" for layer, share in enumerate(found.agree))
@@ -96,7 +99,7 @@ def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
     over, layer, head = chosen
     weights = weights_over(found.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.target, found.source)
-    _show([_recurrent(view, own.value), right], own, version=f"own|{over}{layer}.{head}|{view.encoding.text}")
+    _show_looks([_recurrent(view, own.value), right], own, version=f"own|{over}{layer}.{head}|{view.encoding.text}")
     _tell_translations(view, own.value.translation, other, found.translation)
 
 
@@ -105,53 +108,57 @@ def _aligned(view: View, text: str) -> Answer[WordAlignment]:
     return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
 
 
+PROBE = Text("before_probe", "Two young women are playing in the blue water.", label="before.probe", parse=_aligned)
+
+
+@experiment("before_look_open", "before.try_look")
 def _word_experiment(view: View) -> None:
-    box = lazy_box(t("before.try_look"), icon=":material/science:", key="before_look_open")
-    if box is None:
+    PROBE.show_box(view)
+    answer = PROBE.tell(view)
+    if answer is None:
         return
-    with box:
-        text = text_input(t("before.probe"), name="before_probe", default=PROBE)
-        answer = read_and_tell("before_probe", text, PROBE, lambda text: _aligned(view, text))
-        if answer is None:
-            return
-        text = answer.arguments["text"]
-        found = answer.value
-        st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
-        step = choose_written_word(t("before.target"), found.target, name="before_word")
-        row = found.weights[0, step]
-        options = word_options(found.source, row)
-        word = plain(shown_word(found.target[step]))
-        question = section("before", "try_look").format(word=word)
-        cover = ask_first(question, options, name="before_look", about=f"{view.bundle.name} {text} {step}")
-        most = int(row.argmax())
-        measured = t(
-            "before.looked",
-            word=word,
-            source=plain(shown_word(found.source[most])),
-            weight=f"{row[most]:.2f}",
-            chance=f"{found.probabilities[step]:.1%}",
-        )
-        cover.judge(str(most), measured)
-        with cover.picture():
-            said = {"word": t("before.source"), "up": t("quantity.weights")}
-            chart = word_bars(found.source, {word: row}, said, height=220)
-            show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
+    text = answer.arguments["text"]
+    found = answer.value
+    st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
+    step = choose_written_word(t("before.target"), found.target, name="before_word")
+    row = found.weights[0, step]
+    options = word_options(found.source, row)
+    word = plain(shown_word(found.target[step]))
+    question = section("before", "try_look").format(word=word)
+    cover = ask_first(question, options, name="before_look", about=f"{view.bundle.name} {text} {step}")
+    most = int(row.argmax())
+    measured = t(
+        "before.looked",
+        word=word,
+        source=plain(shown_word(found.source[most])),
+        weight=f"{row[most]:.2f}",
+        chance=f"{found.probabilities[step]:.1%}",
+    )
+    cover.judge(str(most), measured)
+    with cover.picture():
+        said = {"word": t("before.source"), "up": t("quantity.weights")}
+        chart = word_bars(found.source, {word: row}, said, height=220)
+        show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
 
 
-def look_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show both translations, both matrices with their difference, and the experiment."""
     if not has_attention(view):
         return
     other_place, words_place, weights_place = st.columns([3, 5, 5])
     with other_place:
-        other = _choose_other()
+        other = _show_other()
     if other is None:
         _alone(view)
     else:
         with words_place:
-            shared = _choose_words(view, other) == "same"
+            shared = _show_words(view, other) == "same"
         with weights_place:
             chosen = choose_weights(View(other, view.encoding))
         (_same_words if shared else _own_words)(view, other, chosen)
     st.caption(t(f"before.score_{recurrent_config(view).attention}"))
     _word_experiment(view)
+
+
+SITES = ("decoder.alignment.weights", "decoder.context", *STATES)
+LOOK = Part("before", "look", _show, sites=SITES, group="attention")

@@ -11,19 +11,22 @@ from pages.before.figures import MOST_NAMED, gates_figure, kept_bars, states_fig
 from pages.before.forced import try_forced
 from pages.before.printed import try_printed
 from pages.before.recurrent import (
-    choose_direction,
+    STATES,
     directions,
     has_attention,
     has_encoder,
     has_gates,
     recurrent_config,
+    show_direction,
     word_options,
     worded,
     worded_section,
 )
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice, Switch
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -31,17 +34,22 @@ from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import percent
 from pages.ui.pickers import shown_word
-from pages.ui.url import choose, switch
 from transformer_core.analysis.before.alignments import one_vector
 from transformer_core.analysis.before.gates import gates_of_sentence, recurrent_model, states_of_sentence
 
 MOST, HALF = 0.8, 0.4
+SHOWN = Choice("before_show", ("gates", "states"), label="before.show", words="before.show_{}")
+SORT = Switch("before_sort", True, label=lambda view: t(f"before.sort_{_shown(view)}"))
+
+
+def _shown(view: View) -> str:
+    return SHOWN.read() if has_gates(view) else "states"
 
 
 def _show_survivors(view: View, *, key: str) -> None:
     """Show each word's share of the last state, for every direction."""
     answers = {name: ask_once(gates_of_sentence, **view.asked, direction=name) for name in directions(view)}
-    series = {t(f"before.{name}"): answer.value.share for name, answer in answers.items()}
+    series = {t(f"before.direction_{name}"): answer.value.share for name, answer in answers.items()}
     said = {"word": worded(view, "word"), "up": t("before.share_axis")}
     chart = word_bars(answers["forward"].value.tokens, series, said)
     show_chart(chart, answers["forward"], key=key, stem="before_share", label=worded(view, "share_title"))
@@ -70,31 +78,26 @@ def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
     )
 
 
+@experiment("before_gates_open", lambda view, direction: worded(view, "try_gates"))
 def _end_experiment(view: View, direction: str) -> None:
-    box = lazy_box(worded(view, "try_gates"), icon=":material/science:", key="before_gates_open")
-    if box is None:
-        return
-    with box:
-        answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
-        found = answer.value
-        options = word_options(found.tokens, found.share)
-        question = worded_section(view, "try_gates", direction=t(f"before.{direction}"))
-        cover = ask_first(
-            question, options, name="before_end", about=f"{direction} {view.bundle.name} {view.encoding.text}"
-        )
-        most = int(found.share.argmax())
-        far = 0 if found.last else len(found.tokens) - 1
-        measured = worded(
-            view,
-            "end_measured",
-            word=plain(shown_word(found.tokens[most])),
-            share=f"{found.share[most]:.1%}",
-            first=plain(shown_word(found.tokens[far])),
-            little=percent(found.share[far]),
-        )
-        cover.judge(str(most), measured)
-        with cover.picture():
-            _show_survivors(view, key="before_end")
+    answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
+    found = answer.value
+    options = word_options(found.tokens, found.share)
+    question = worded_section(view, "try_gates", direction=t(f"before.direction_{direction}"))
+    cover = ask_first(question, options, name="before_end", about=f"{direction} {view.name}")
+    most = int(found.share.argmax())
+    far = 0 if found.last else len(found.tokens) - 1
+    measured = worded(
+        view,
+        "end_measured",
+        word=plain(shown_word(found.tokens[most])),
+        share=f"{found.share[most]:.1%}",
+        first=plain(shown_word(found.tokens[far])),
+        little=percent(found.share[far]),
+    )
+    cover.judge(str(most), measured)
+    with cover.picture():
+        _show_survivors(view, key="before_end")
 
 
 def _show_by_word(view: View, tokens: Sequence[str], values: np.ndarray, answer: Answer[Any], what: str) -> None:
@@ -167,49 +170,43 @@ def _show_states(view: View, direction: str, *, sort: bool) -> None:
         _show_by_word(view, found.tokens, found.alike, answer, "alike")
 
 
-def gates_part(view: View) -> None:
+def _show_kept(view: View) -> None:
     """Show gates or states as matrices, what is kept at each word as bars, and the experiment."""
     gated = has_gates(view)
     if not gated:
         st.info(worded(view, "no_gates", name=plain(view.bundle.name)), icon=":material/info:")
     shown_place, direction_place, sort_place = st.columns([3, 3, 3], vertical_alignment="bottom")
-    shown = "states"
     with shown_place:
         if gated:
-            shows = {name: t(f"before.show_{name}") for name in ("gates", "states")}
-            shown = choose(t("before.show"), shows, name="before_show", default="gates")
+            SHOWN.show()
     with direction_place:
-        direction = choose_direction(view, name="before_direction")
+        direction = show_direction(view)
     with sort_place:
-        sort = switch(t(f"before.sort_{shown}"), name="before_sort", default=True)
-    (_show_gates if shown == "gates" else _show_states)(view, direction, sort=sort)
+        sort = SORT.show(view)
+    (_show_gates if _shown(view) == "gates" else _show_states)(view, direction, sort=sort)
     if gated:
         _end_experiment(view, direction)
     if recurrent_model(view.bundle).config.unit == "gru":
         try_printed(view, direction)
 
 
+@experiment("before_vector_open", "before.try_vector")
 def _blind_experiment(view: View) -> None:
-    box = lazy_box(t("before.try_vector"), icon=":material/science:", key="before_vector_open")
-    if box is None:
+    if not has_attention(view):
         return
-    with box:
-        if not has_attention(view):
-            return
-        options = {name: t(f"before.blind_{name}") for name in ("most", "half", "few")}
-        question = section("before", "try_vector")
-        cover = ask_first(question, options, name="before_blind", about=f"{view.bundle.name} {view.encoding.text}")
-        found = ask_once(one_vector, **view.asked).value
-        outcome = "most" if found.kept >= MOST else "half" if found.kept >= HALF else "few"
-        measured = t("before.blind_measured", kept=f"{found.kept:.0%}")
-        cover.judge(outcome, measured)
-        with cover.picture():
-            for name, words in (("looking", found.looking), ("blind", found.blind)):
-                say(f"{t(f'before.{name}')} **{plain(words) or '…'}**")
-            say(section("before", "vector_after"), small=True)
+    options = options_of("before.blind_{}", ("most", "half", "few"))
+    cover = ask_first(section("before", "try_vector"), options, name="before_blind", about=view.name)
+    found = ask_once(one_vector, **view.asked).value
+    outcome = "most" if found.kept >= MOST else "half" if found.kept >= HALF else "few"
+    measured = t("before.blind_measured", kept=f"{found.kept:.0%}")
+    cover.judge(outcome, measured)
+    with cover.picture():
+        for name, words in (("looking", found.looking), ("blind", found.blind)):
+            say(f"{t(f'before.{name}')} **{plain(words) or '…'}**")
+        say(section("before", "vector_after"), small=True)
 
 
-def vector_part(view: View) -> None:
+def _show_summary(view: View) -> None:
     """Show how many numbers the summary has, what is left of each word in it, and the experiment."""
     if not has_encoder(view):
         return
@@ -226,3 +223,7 @@ def vector_part(view: View) -> None:
         tell(section("before", "share_note"), small=True)
     _blind_experiment(view)
     try_forced(view)
+
+
+GATES = Part("before", "gates", _show_kept, sites=STATES, group="reads")
+VECTOR = Part("before", "vector", _show_summary, sites=("encoder.summary", *STATES), group="writes")

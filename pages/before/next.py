@@ -4,11 +4,13 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import foreseen_bars
-from pages.before.recurrent import is_language_model
+from pages.before.recurrent import STATES, is_language_model
 from pages.figures.token_strip import text_strip
 from pages.gpt.next import expected_drawing
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import clickable, show_chart, show_drawing
+from pages.ui.controls import Slider
 from pages.ui.experiment import ask_first, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -16,7 +18,6 @@ from pages.ui.language import corpus_word, joined, language, plain, section, t
 from pages.ui.models import model_names, offer_model, open_bundle
 from pages.ui.navigation import open_page
 from pages.ui.number_format import markdown_table
-from pages.ui.url import forget, keep, slide
 from transformer_core.analysis.before.beside import Foreseen, foreseen
 from transformer_core.analysis.before.textbook import UNITS, textbook
 from transformer_core.analysis.gpt.next_token import Surprisals, expected, surprisals
@@ -28,12 +29,8 @@ from transformer_core.training.runs.presets import RECURRENT_LM
 BESIDE = "gpt-char"  # the Transformer of the same text and size
 ALIKE = 1.05  # times as many parameters, at most
 TOP, MOST_MODELS, MOST_READ = 10, 6, 40
-BACK = "before_back"  # counted from the end, so that it stays at the end of a text that grows
-
-
-def _go_to(place: int, size: int) -> None:
-    forget(BACK)
-    keep(BACK, str(max(1, place) - size), "0")
+# Counted from the end, so that it stays at the end of a text that grows.
+BACK = Slider("before_back", lambda view: 1 - len(view.encoding), 0, 0, label="before.place")
 
 
 def _show_text(view: View, answer: Answer[Surprisals], place: int) -> None:
@@ -53,7 +50,7 @@ def _show_text(view: View, answer: Answer[Surprisals], place: int) -> None:
         key="before_text",
         stem="before_surprise",
         label=t("before.strip_label"),
-        on_place=lambda where: _go_to(where, size),
+        on_place=lambda where: BACK.take(max(1, where) - size),
     )
 
 
@@ -61,7 +58,7 @@ def _show_place(view: View) -> None:
     """Show the text as a strip, and what is foreseen at one place of it."""
     text = ask_once(surprisals, **view.asked)
     strip, size = st.container(), len(view.encoding)
-    place = 1 if size == 1 else size + int(slide(t("before.place"), 1 - size, 0, name=BACK, default=0))
+    place = size + BACK.show(view)
     with strip:
         _show_text(view, text, place)
     answer = ask_once(expected, **view.asked, place=place, top=TOP)
@@ -168,7 +165,7 @@ def _offer_textbook(view: View) -> None:
         open_page("train", {"lang": language(), "preset": RECURRENT_LM.name})
 
 
-def next_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the text with its surprise and the next character, then every language model on the same text."""
     if is_language_model(view):
         _show_place(view)
@@ -177,3 +174,6 @@ def next_part(view: View) -> None:
     _compare(view)
     if is_language_model(view):
         _offer_textbook(view)
+
+
+NEXT = Part("before", "next", _show, sites=("logits", *STATES), group="writes")

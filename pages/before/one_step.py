@@ -4,20 +4,29 @@ import numpy as np
 import streamlit as st
 
 from pages.before.figures import step_figure
-from pages.before.recurrent import choose_direction, worded, worded_section
+from pages.before.recurrent import STATES, show_direction, worded, worded_section
+from pages.room import Part
 from pages.ui.asking import ask_once
+from pages.ui.controls import Kept, Slider
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.pickers import shown_word
-from pages.ui.url import current, keep, slide, whole_number
+from pages.ui.url import whole_number
 from transformer_core.analysis.before.gates import recurrent_model
 from transformer_core.analysis.before.one_step import OneStep, one_step
 from transformer_core.models.recurrent import RecurrentLm
 
-UNIT = "before_unit"
+UNIT = Kept[str]("before_unit")
+PLACE = Slider(
+    "before_step_at",
+    0,
+    lambda view: len(view.encoding) - 1,
+    lambda view: min(2, len(view.encoding) - 1),
+    label=lambda view: worded(view, "word"),
+)
 LETTERS = {"reset_gate": "r", "update_gate": "z", "input_gate": "i", "forget_gate": "f", "output_gate": "o"}
 
 
@@ -71,17 +80,16 @@ def equations(found: OneStep, unit: int) -> str:
 
 def _take(order: np.ndarray, cell: tuple[int, int] | None) -> None:
     if cell is not None and cell[1] < len(order):
-        keep(UNIT, str(order[cell[1]]), "")
+        UNIT.set(str(order[cell[1]]))
 
 
-def step_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show which word's step it is, all units of it, and one unit's equations."""
-    most = len(view.encoding) - 1
     word_place, direction_place = st.columns([5, 2], gap="large")
     with direction_place:
-        direction = choose_direction(view, name="before_direction")
+        direction = show_direction(view)
     with word_place:
-        place = int(slide(worded(view, "word"), 0, most, name="before_step_at", default=min(2, most))) if most else 0
+        place = PLACE.show(view)
     answer = ask_once(one_step, **view.asked, place=place, direction=direction)
     found = answer.value
     word, before = plain(shown_word(found.tokens[place])), found.read_before
@@ -91,7 +99,7 @@ def step_part(view: View) -> None:
         st.markdown(t("before.step_reads", word=word, before=plain(shown_word(found.tokens[before]))))
     cells = {"cell_before": found.cell_before, "cell_after": found.cell_after} if len(found.cell_after) else {}
     size = len(found.after)
-    asked = whole_number(current(UNIT) or "", size - 1, least=0)
+    asked = whole_number(UNIT.read(), size - 1)
     figure, order = step_figure(
         found.parts,
         found.values,
@@ -116,3 +124,6 @@ def step_part(view: View) -> None:
         else:
             note = worded_section(view, "step_note", scale=f"{model.scale:.2f}")
         tell(note, small=True)
+
+
+STEP = Part("before", "step", _show, sites=STATES, group="reads")

@@ -6,7 +6,7 @@ from pages.before.figures import word_bars
 from pages.before.recurrent import word_options, worded
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.experiment import ask_first, experiment, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import significant
@@ -17,39 +17,32 @@ PRINTED = r"n=\tanh\left(W_nx+b_n+U_n(r\odot h)+c_n\right)"
 COMPUTED = r"n=\tanh\left(W_nx+b_n+r\odot(U_nh+c_n)\right)"
 
 
+@experiment("before_printed_open", "before.try_printed")
 def try_printed(view: View, direction: str) -> None:
     """Ask where both versions differ most, then show by how much after each word."""
-    box = lazy_box(t("before.try_printed"), icon=":material/science:", key="before_printed_open")
-    if box is None:
-        return
-    with box:
-        answer = ask_once(printed_gru, **view.asked, direction=direction)
-        found = answer.value
-        left, right = st.columns(2)
-        for place, name, formula in ((left, "printed", PRINTED), (right, "computed", COMPUTED)):
-            place.caption(t(f"before.{name}"))
-            place.latex(formula)
-        options = word_options(found.tokens, found.greatest)
-        cover = ask_first(
-            section("before", "try_printed"),
-            options,
-            name="before_printed",
-            about=f"{direction} {view.bundle.name} {view.encoding.text}",
-        )
-        most = int(found.greatest.argmax())
-        cover.judge(str(most))
-        with cover.picture():
-            said = {"word": worded(view, "word"), "up": t("before.printed_axis")}
-            series = {t("before.printed_greatest"): found.greatest, t("before.printed_mean"): found.mean}
-            chart = word_bars(found.tokens, series, strings("before") | said, share=False)
-            show_chart(chart, answer, key="before_printed", stem="before_printed", label=worded(view, "printed_label"))
-            say(
-                t(
-                    "before.printed_measured",
-                    word=plain(shown_word(found.tokens[most])),
-                    greatest=significant(float(found.greatest[most]), 3),
-                    mean=significant(float(found.mean[most])),
-                    last=significant(float(found.greatest[found.last])),
-                )
+    answer = ask_once(printed_gru, **view.asked, direction=direction)
+    found = answer.value
+    left, right = st.columns(2)
+    for place, name, formula in ((left, "printed", PRINTED), (right, "computed", COMPUTED)):
+        place.caption(t(f"before.{name}"))
+        place.latex(formula)
+    options = word_options(found.tokens, found.greatest)
+    about = f"{direction} {view.name}"
+    cover = ask_first(section("before", "try_printed"), options, name="before_printed", about=about)
+    most = int(found.greatest.argmax())
+    cover.judge(str(most))
+    with cover.picture():
+        said = {"word": worded(view, "word"), "up": t("before.printed_axis")}
+        series = {t("before.printed_greatest"): found.greatest, t("before.printed_mean"): found.mean}
+        chart = word_bars(found.tokens, series, strings("before") | said, share=False)
+        show_chart(chart, answer, key="before_printed", stem="before_printed", label=worded(view, "printed_label"))
+        say(
+            t(
+                "before.printed_measured",
+                word=plain(shown_word(found.tokens[most])),
+                greatest=significant(float(found.greatest[most]), 3),
+                mean=significant(float(found.mean[most])),
+                last=significant(float(found.greatest[found.last])),
             )
-            say(section("before", "printed_after"), small=True)
+        )
+        say(section("before", "printed_after"), small=True)

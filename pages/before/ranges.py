@@ -1,40 +1,37 @@
 """The experiment on gates and reach: does a unit's gate tell how far back the unit listens?"""
 
 from pages.before.figures import ranges_chart
-from pages.before.recurrent import choose_direction, has_gates, worded
+from pages.before.recurrent import direction_control, show_direction, worded
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.waiting import awaited
 from transformer_core.analysis.before.gate_ranges import GateRanges, gate_ranges
 from transformer_core.analysis.rank_correlation import LOOSE
 
+DIRECTION = direction_control("before_ranges_direction")
 
+
+@experiment("before_ranges_open", "before.try_ranges")
 def try_ranges(view: View) -> None:
     """Ask which gate goes with a unit's range, then show every unit's gates over its range."""
-    if not has_gates(view):
-        return
-    box = lazy_box(t("before.try_ranges"), icon=":material/science:", key="before_ranges_open")
-    if box is None:
-        return
-    with box:
-        direction = choose_direction(view, name="before_ranges_direction")
-        answer = awaited(
-            gate_ranges,
-            t("before.ranges_measuring"),
-            key="before_ranges",
-            bundle=view.bundle,
-            direction=direction,
-        )
-        if answer is not None:
-            _show(view, answer, about=f"{view.bundle.name} {direction}")
+    direction = show_direction(view, DIRECTION)
+    answer = awaited(
+        gate_ranges,
+        t("before.ranges_measuring"),
+        key="before_ranges",
+        bundle=view.bundle,
+        direction=direction,
+    )
+    if answer is not None:
+        _show(view, answer, about=f"{view.bundle.name} {direction}")
 
 
 def _show(view: View, answer: Answer[GateRanges], *, about: str) -> None:
     found = answer.value
-    options = {name: t(f"before.ranges_{name}") for name in (*found.names, "none")}
+    options = options_of("before.ranges_{}", (*found.names, "none"))
     cover = ask_first(section("before", "try_ranges"), options, name="before_ranges", about=about)
     best = max(range(len(found.names)), key=lambda place: abs(found.correlations[place].rho))
     goes = abs(found.correlations[best].rho) >= LOOSE

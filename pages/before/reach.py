@@ -7,24 +7,28 @@ import streamlit as st
 
 from pages.before.figures import word_bars
 from pages.before.ranges import try_ranges
-from pages.before.recurrent import choose_direction, worded, worded_section
+from pages.before.recurrent import STATES, has_gates, show_direction, worded, worded_section
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
+from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Choice, Slider
+from pages.ui.experiment import ask_first, experiment
 from pages.ui.header import View
 from pages.ui.language import joined, t
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.url import choose, slide, step_through
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
 
-LENGTHS, WIDTHS, SEEDS = (16, 32, 64, 128), (16, 32), 20
 FLOOR = 1e-12  # smaller gradients are not drawn: float32 is not precise enough for them
 COLOURS = (HUES["residual"], HUES["query"], HUES["value"], HUES["weights"])
 FEW = 4
 MUCH_LOST = 0.5
-OPEN = 2.0  # default bias: most of the state stays at each step
+LENGTH = Choice("before_length", (16, 32, 64, 128), label="before.length", default=64, kind=int, form="steps")
+WIDTH = Choice("before_width", (16, 32), label="before.width", default=32, kind=int)
+GAIN = Slider("before_gain", 0.5, 1.5, 1.0, step=0.1, kind=float, label="before.gain")
+BIAS = Slider("before_keep", 0.0, 4.0, 2.0, step=0.5, kind=float, label="before.keep_bias")  # at 2, most stays
+SEED = Slider("before_seed", 0, 20, 0, label="before.seed")
 
 
 def _table(found: GradientReach) -> str:
@@ -52,44 +56,34 @@ def much_lost(now: Mapping[str, float], half: Mapping[str, float]) -> bool:
     return all(half[name] <= MUCH_LOST * now[name] for name in ("gru", "lstm"))
 
 
+@experiment("before_reach_open", lambda view: worded(view, "try_reach"))
 def _trained_experiment(view: View) -> None:
-    box = lazy_box(worded(view, "try_reach"), icon=":material/science:", key="before_reach_open")
-    if box is None:
-        return
-    with box:
-        direction = choose_direction(view, name="before_direction")
-        options = {name: worded(view, f"half_{name}") for name in ("one", "few", "many", "never")}
-        question = worded_section(view, "try_reach", direction=t(f"before.{direction}"))
-        cover = ask_first(
-            question, options, name="before_half", about=f"{direction} {view.bundle.name} {view.encoding.text}"
-        )
-        answer = ask_once(sentence_reach, **view.asked, direction=direction)
-        found = answer.value
-        outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
-        far = len(found.norms) - 1 - found.last
-        half = worded(view, "half_none") if found.half < 0 else worded(view, "half_measured", half=found.half)
-        left = f"{found.norms[far] / found.norms[found.last]:.2%}"
-        measured = worded(view, "left_measured", far=abs(far - found.last), left=left)
-        cover.judge(outcome, f"{half} {measured}")
-        with cover.picture():
-            said = {"word": worded(view, "word"), "up": t("before.norm_axis")}
-            chart = word_bars(found.tokens, {t(f"before.{direction}"): found.norms}, said, share=False)
-            show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=worded(view, "try_reach"))
+    direction = show_direction(view)
+    options = {name: worded(view, f"half_{name}") for name in ("one", "few", "many", "never")}
+    question = worded_section(view, "try_reach", direction=t(f"before.direction_{direction}"))
+    cover = ask_first(question, options, name="before_half", about=f"{direction} {view.name}")
+    answer = ask_once(sentence_reach, **view.asked, direction=direction)
+    found = answer.value
+    outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
+    far = len(found.norms) - 1 - found.last
+    half = worded(view, "half_none") if found.half < 0 else worded(view, "half_measured", half=found.half)
+    left = f"{found.norms[far] / found.norms[found.last]:.2%}"
+    measured = worded(view, "left_measured", far=abs(far - found.last), left=left)
+    cover.judge(outcome, f"{half} {measured}")
+    with cover.picture():
+        said = {"word": worded(view, "word"), "up": t("before.norm_axis")}
+        chart = word_bars(found.tokens, {t(f"before.direction_{direction}"): found.norms}, said, share=False)
+        show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=worded(view, "try_reach"))
 
 
-def reach_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the four untrained layers as curves, and the experiment with the trained encoder."""
     controls, picture = st.columns([2, 5], gap="large")
     with controls:
-        length = step_through(t("before.length"), LENGTHS, name="before_length", default=64)
-        widths = {str(width): str(width) for width in WIDTHS}
-        width = int(choose(t("before.width"), widths, name="before_width", default="32"))
-        gain = slide(t("before.gain"), 0.5, 1.5, name="before_gain", default=1.0, step=0.1)
-        bias = float(slide(t("before.keep_bias"), 0.0, 4.0, name="before_keep", default=OPEN, step=0.5))
-        seed = int(slide(t("before.seed"), 0, SEEDS, name="before_seed", default=0))
+        length, width, gain, bias, seed = (control.show() for control in (LENGTH, WIDTH, GAIN, BIAS, SEED))
     with picture:
         with st.spinner(t("before.measuring")):
-            asked = {"length": length, "d_model": width, "seed": seed, "gain": float(gain)}
+            asked = {"length": length, "d_model": width, "seed": seed, "gain": gain}
             answer = ask_once(gradient_reach, **asked, keep_bias=bias)
             half_open = ask_once(gradient_reach, **asked, keep_bias=0.0).value
         found = answer.value
@@ -113,4 +107,8 @@ def reach_part(view: View) -> None:
     if bias:
         st.markdown(_against_half_open(found, half_open))
     _trained_experiment(view)
-    try_ranges(view)
+    if has_gates(view):
+        try_ranges(view)
+
+
+REACH = Part("before", "reach", _show, sites=("encoder.*.candidate", *STATES), group="attention")

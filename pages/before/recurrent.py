@@ -5,15 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from pages.ui.controls import Choice
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.models import model_names, offer_model
 from pages.ui.pickers import shown_word, some_places
-from pages.ui.url import choose
 from transformer_core.analysis.before.gates import GATES, directions_of, recurrent_model
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 
 ATTENTIVE = "seq2seq-en-fr"
+STATES = ("encoder.*.hidden", "encoder.hidden", "recurrent.hidden")  # sites that the glass lists for every part
 
 
 def recurrent_config(view: View) -> RecurrentConfig:
@@ -47,16 +48,17 @@ def directions(view: View) -> tuple[str, ...]:
     return directions_of(recurrent_model(view.bundle))
 
 
-def choose_direction(view: View, *, name: str) -> str:
-    """Show the directions and return the one chosen; a language model has but one, and no control.
+def direction_control(name: str) -> Choice[str]:
+    """Return the choice of a direction in which the model reads."""
+    return Choice(name, directions, label="before.direction", words="before.direction_{}", default="forward")
 
-    Args:
-        name: the choice's name in the URL.
-    """
-    if is_language_model(view):
-        return "forward"
-    options = {direction: t(f"before.{direction}") for direction in directions(view)}
-    return choose(t("before.direction"), options, name=name, default="forward")
+
+DIRECTION = direction_control("before_direction")
+
+
+def show_direction(view: View, control: Choice[str] = DIRECTION) -> str:
+    """Show the directions and return the one chosen; a language model has but one, and no control."""
+    return "forward" if is_language_model(view) else control.show(view)
 
 
 def has_gates(view: View) -> bool:

@@ -6,20 +6,23 @@ import numpy as np
 import streamlit as st
 
 from pages.before.layer_types import say_timed, try_layer_types
+from pages.before.recurrent import STATES
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.number_format import milliseconds
-from pages.ui.url import choose
 from pages.ui.waiting import awaited
 from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_times
 
 COLOURS = (HUES["query"], HUES["value"], HUES["weights"])
 MEASUREMENT = "before_measurement"
+WIDTH = Choice("before_time_width", WIDTHS, label="before.width", default=128, kind=int)
 SEED = 0
 ROOM = 1.5  # the axis extends beyond its curves by this factor, so that it has a round number on it
 ALIKE = 0.1  # exponents that differ by less are called alike
@@ -36,34 +39,31 @@ def _chart(answer: Answer[StepTimes], what: str, rows: np.ndarray, up: str, form
     show_chart(chart, answer, key=f"before_{what}", stem=f"before_{what}", label=title)
 
 
+@experiment("before_time_open", "before.try_time")
 def _reading_experiment(answer: Answer[StepTimes], width: int) -> None:
-    box = lazy_box(t("before.try_time"), icon=":material/science:", key="before_time_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"before.grows_{name}") for name in ("recurrent", "alike", "attention")}
-        found = answer.value
-        ends = {"low": f"{found.lengths[-4]:,}", "longest": f"{found.lengths[-1]:,}"}
-        cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=str(width))
-        gru, attention = found.systems.index("gru"), found.systems.index("attention")
-        steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
-        outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"
-        sentence = t(
-            "before.reading_measured",
-            **ends,
-            gru=f"{found.reading_slopes[gru]:.2f}",
-            attention=f"{found.reading_slopes[attention]:.2f}",
-            gru_time=milliseconds(found.reading[gru, -1]),
-            attention_time=milliseconds(found.reading[attention, -1]),
-            times=f"{found.reading[gru, -1] / found.reading[attention, -1]:.1f}",
-        )
-        cover.judge(outcome, sentence)
-        with cover.picture():
-            _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
-            say(section("before", "time_after"), small=True)
+    options = options_of("before.grows_{}", ("recurrent", "alike", "attention"))
+    found = answer.value
+    ends = {"low": f"{found.lengths[-4]:,}", "longest": f"{found.lengths[-1]:,}"}
+    cover = ask_first(section("before", "try_time").format(**ends), options, name="before_time", about=str(width))
+    gru, attention = found.systems.index("gru"), found.systems.index("attention")
+    steeper = found.reading_slopes[attention] - found.reading_slopes[gru]
+    outcome = "alike" if abs(steeper) < ALIKE else "attention" if steeper > 0 else "recurrent"
+    sentence = t(
+        "before.reading_measured",
+        **ends,
+        gru=f"{found.reading_slopes[gru]:.2f}",
+        attention=f"{found.reading_slopes[attention]:.2f}",
+        gru_time=milliseconds(found.reading[gru, -1]),
+        attention_time=milliseconds(found.reading[attention, -1]),
+        times=f"{found.reading[gru, -1] / found.reading[attention, -1]:.1f}",
+    )
+    cover.judge(outcome, sentence)
+    with cover.picture():
+        _chart(answer, "reading", 1_000 * found.reading, "before.milliseconds")
+        say(section("before", "time_after"), small=True)
 
 
-def time_part(view: View) -> None:
+def _show(_: View) -> None:
     """Measure; show the time of one more position, the memory that it needs, and the experiment."""
     st.session_state.setdefault(MEASUREMENT, 0)
 
@@ -72,8 +72,7 @@ def time_part(view: View) -> None:
 
     width_place, again_place = st.columns([3, 1], vertical_alignment="bottom")
     with width_place:
-        widths = {str(width): str(width) for width in WIDTHS}
-        width = int(choose(t("before.width"), widths, name="before_time_width", default="128"))
+        width = WIDTH.show()
     with again_place:
         st.button(t("before.again"), icon=":material/replay:", key="before_again", on_click=again)
     asked = {"d_model": width, "seed": SEED, "measurement": st.session_state[MEASUREMENT]}
@@ -101,3 +100,6 @@ def time_part(view: View) -> None:
     say_timed(found.measured, found.spread)
     _reading_experiment(answer, width)
     try_layer_types(width, asked["measurement"])
+
+
+TIME = Part("before", "time", _show, sites=STATES, group="attention")

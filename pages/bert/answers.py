@@ -5,20 +5,20 @@ import streamlit as st
 from pages.bert.figures.tokens import bounds_chart, marked_text
 from pages.bert.names import needs_other
 from pages.figures.charts import HUES
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
+from pages.ui.controls import Text
 from pages.ui.experiment import say
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, read_and_tell, require_length
+from pages.ui.last_text import in_words, require_length
 from pages.ui.number_format import markdown_table, percent
-from pages.ui.url import text_input
 from transformer_core.analysis.bert.answers import Answers, encode_question, find_answers
 from transformer_core.text import Encoding
 
 KIND = "answerer"
-QUESTION = "What is the man riding?"
 TOP = 5
 
 
@@ -35,13 +35,16 @@ def _joined(view: View, question: str) -> Encoding:
         return encode_question(view.bundle, question, view.encoding.text, _most_tokens(view))
 
 
-def answers_part(view: View) -> View:
+QUESTION = Text("bert_question", "What is the man riding?", label="bert.question", parse=_joined)
+
+
+def _show(view: View) -> View:
     """Show the question box, both curves over the passage, and the best spans; return the view under the glass."""
     if view.bundle.kind != KIND:
         needs_other(view, KIND)
         return view
-    question = text_input(t("bert.question"), name="bert_question", default=QUESTION)
-    pair = read_and_tell("bert_question", question, QUESTION, lambda question: _joined(view, question))
+    QUESTION.show_box(view)
+    pair = QUESTION.tell(view)
     if pair is None:
         return view
     answer = ask(
@@ -52,11 +55,11 @@ def answers_part(view: View) -> View:
         n_tokens=_most_tokens(view),
         top=TOP,
     )
-    _show(answer, pair)
+    _show_spans(answer, pair)
     return View(view.bundle, pair)
 
 
-def _show(answer: Answer[Answers], pair: Encoding) -> None:
+def _show_spans(answer: Answer[Answers], pair: Encoding) -> None:
     found = answer.value
     if not found.spans:
         st.info(t("bert.no_word"), icon=":material/info:")
@@ -87,3 +90,6 @@ def _show(answer: Answer[Answers], pair: Encoding) -> None:
     if found.truncated:
         st.caption(t("bert.pair_cut", count=found.truncated, most=len(pair)))
     tell(section("bert", "answers_after"))
+
+
+ANSWERS = Part("bert", "answers", _show, sites=("span_logits",), group="further")

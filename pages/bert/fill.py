@@ -10,23 +10,23 @@ from pages.bert.hidden_words import (
     HIDDEN,
     asked_of,
     called,
-    choose_hidden,
-    chosen_hidden,
     chosen_places,
     has_words,
-    hidden_choice,
+    hidden_in,
     masked_view,
     sentence_of,
+    show_chips,
 )
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import Cover, ask_first, lazy_box, say, say_number
+from pages.ui.controls import Switch, Values
+from pages.ui.experiment import Cover, ask_first, experiment, say, say_number
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger, show_lines
+from pages.ui.live import Live, show_lines
 from pages.ui.number_format import percent
-from pages.ui.url import switch
 from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, each_hidden, fill_in
 
@@ -35,26 +35,27 @@ MOST_SHOWN = 4
 MOST_OPTIONS = 20
 CANDIDATES = 3
 OTHER = "other"
+PREDICT = Switch("bert_predict", False, label="bert.predict_first")
 
 
-def live_fill(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the sentence with its masks, and the guesses for each."""
-    read = chosen_hidden(view)
+    read = hidden_in(view, values[HIDDEN])
     answer = ask(fill_in, **asked_of(view), hidden=chosen_places(read), top=TOP)
     drawings = tuple(_bars(answer, row) for row in range(min(MOST_SHOWN, len(read.places))))
     return Live(drawings=drawings, lines={"bert_sentence": sentence_of(read)})
 
 
-def fill_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show the chips, the sentence with its masks, and the guesses; return the view that is under the glass."""
     chips, asking = st.columns([5, 1], vertical_alignment="bottom", gap="medium")
     with chips:
-        read = choose_hidden(view)
+        read = show_chips(view)
     if read is None:
         return view
     with asking:
-        first = switch(t("bert.predict_first"), name="bert_predict", default=False)
-    live = live_fill(view)
+        first = PREDICT.show()
+    live = FILL.live(view)
     show_lines("bert_sentence", live.lines["bert_sentence"])
     if len(read.places) == 1:
         _one(view, read, live.drawings[0], 0, first)
@@ -65,7 +66,7 @@ def fill_part(view: View) -> View:
                 _one(view, read, drawing, row, first)
         if len(read.places) > MOST_SHOWN:
             st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
-    follow_finger("bert", "fill", view, choices={HIDDEN: ((), hidden_choice(view, read))})
+    FILL.follow(view)
     tell(section("bert", "fill_try"), small=True)
     _hardest(view, read)
     return masked_view(view, read)
@@ -135,46 +136,46 @@ def _truth(found: Filled, row: int) -> None:
     say(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
 
 
+@experiment("bert_hardest_open", "bert.try_hardest")
 def _hardest(view: View, read: Hidden) -> None:
-    box = lazy_box(t("bert.try_hardest"), icon=":material/science:", key="bert_hardest_open")
-    if box is None:
+    if not has_words(read):
         return
-    with box:
-        if not has_words(read):
-            return
-        brief = len(view.encoding) <= BRIEF
-        answer = awaited(each_hidden, t("bert.hiding_each"), key="bert_each", brief=brief, **asked_of(view))
-        if answer is None:
-            return
-        found = answer.value
-        rows = [row for row, place in enumerate(found.places) if place not in read.places] or range(len(found.places))
-        named = {str(found.places[row]): f"{found.places[row]} {plain(found.labels[row])}" for row in rows}
-        options = dict(list(named.items())[:MOST_OPTIONS])
-        if len(named) > MOST_OPTIONS:
-            options[OTHER] = t("bert.another_word")
-        about = f"{view.bundle.name} {read.masked.ids} {view.encoding.text}"
-        cover = ask_first(section("bert", "try_hardest"), options, name="bert_hardest", about=about)
-        least = min(rows, key=found.probabilities.__getitem__)
-        hardest = str(found.places[least])
-        cover.judge(hardest if hardest in options else OTHER)
-        with cover.picture():
-            say(
-                t(
-                    "bert.each_measured",
-                    count=len(found.places),
-                    share=f"{found.share_first:.0%}",
-                    word=plain(found.labels[least]),
-                    chance=percent(found.probabilities[least]),
-                    guess=plain(found.guesses[least]),
-                )
+    brief = len(view.encoding) <= BRIEF
+    answer = awaited(each_hidden, t("bert.hiding_each"), key="bert_each", brief=brief, **asked_of(view))
+    if answer is None:
+        return
+    found = answer.value
+    rows = [row for row, place in enumerate(found.places) if place not in read.places] or range(len(found.places))
+    named = {str(found.places[row]): f"{found.places[row]} {plain(found.labels[row])}" for row in rows}
+    options = dict(list(named.items())[:MOST_OPTIONS])
+    if len(named) > MOST_OPTIONS:
+        options[OTHER] = t("bert.another_word")
+    about = f"{view.bundle.name} {read.masked.ids} {view.encoding.text}"
+    cover = ask_first(section("bert", "try_hardest"), options, name="bert_hardest", about=about)
+    least = min(rows, key=found.probabilities.__getitem__)
+    hardest = str(found.places[least])
+    cover.judge(hardest if hardest in options else OTHER)
+    with cover.picture():
+        say(
+            t(
+                "bert.each_measured",
+                count=len(found.places),
+                share=f"{found.share_first:.0%}",
+                word=plain(found.labels[least]),
+                chance=percent(found.probabilities[least]),
+                guess=plain(found.guesses[least]),
             )
-            chart = each_chart(
-                found.labels,
-                found.places.tolist(),
-                found.probabilities,
-                found.ranks,
-                found.guesses,
-                found.guess_probabilities,
-                strings("bert"),
-            )
-            show_chart(chart, answer, key="bert_each", stem="bert_each_word_hidden", label=t("bert.each_label"))
+        )
+        chart = each_chart(
+            found.labels,
+            found.places.tolist(),
+            found.probabilities,
+            found.ranks,
+            found.guesses,
+            found.guess_probabilities,
+            strings("bert"),
+        )
+        show_chart(chart, answer, key="bert_each", stem="bert_each_word_hidden", label=t("bert.each_label"))
+
+
+FILL = Part("bert", "fill", _show, _picture, (HIDDEN,), group="gap")

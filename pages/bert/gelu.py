@@ -5,7 +5,7 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
 from pages.ui.number_format import significant
@@ -21,41 +21,38 @@ def used_alike(found: HeadGelu) -> str:
     return "either" if found.same == found.places else "one"
 
 
+@experiment("bert_gelu_open", "bert.try_gelu")
 def try_gelu(view: View, read: Hidden, place: int) -> None:
     """Ask how far the guesses move with the other formula, then show both."""
-    box = lazy_box(t("bert.try_gelu"), icon=":material/science:", key="bert_gelu_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"bert.gelu_{name}") for name in ("little", "some", "other")}
-        about = f"{view.bundle.name} {place} {view.encoding.text}"
-        cover = ask_first(section("bert", "try_gelu"), options, name="bert_gelu", about=about)
-        asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "top": TOP}
-        answer = ask_once(head_gelu, **asked)
-        found = answer.value
-        moved = float(abs(found.chances[0] - found.chances[1]).max())
-        first = int(found.chances[1].argmax())
-        cover.judge("other" if first else "little" if moved < LITTLE else "some")
-        with cover.picture():
-            names = [t(f"bert.kind_{kind}") for kind in KINDS]
-            chart = bars(
-                tuple(plain(word) for word in found.words),
-                dict(zip(names, found.chances, strict=True)),
-                across=t("bert.word"),
-                up=Side(t("bert.axis_probability"), format=".0%"),
-                hues=(HUES["query"], HUES["positions"]),
-                height=220,
+    options = options_of("bert.gelu_{}", ("little", "some", "other"))
+    about = f"{view.bundle.name} {place} {view.encoding.text}"
+    cover = ask_first(section("bert", "try_gelu"), options, name="bert_gelu", about=about)
+    asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "top": TOP}
+    answer = ask_once(head_gelu, **asked)
+    found = answer.value
+    moved = float(abs(found.chances[0] - found.chances[1]).max())
+    first = int(found.chances[1].argmax())
+    cover.judge("other" if first else "little" if moved < LITTLE else "some")
+    with cover.picture():
+        names = [t(f"bert.kind_{kind}") for kind in KINDS]
+        chart = bars(
+            tuple(plain(word) for word in found.words),
+            dict(zip(names, found.chances, strict=True)),
+            across=t("bert.word"),
+            up=Side(t("bert.axis_probability"), format=".0%"),
+            hues=(HUES["query"], HUES["positions"]),
+            height=220,
+        )
+        label = t("bert.gelu_label", mask=called(read, place))
+        show_chart(chart, answer, key="bert_gelu", stem="bert_gelu", label=label)
+        say(
+            t(
+                "bert.gelu_measured",
+                greatest=significant(found.greatest),
+                scores=significant(found.scores_apart),
+                chances=significant(found.chances_apart),
+                same=found.same,
+                places=found.places,
             )
-            label = t("bert.gelu_label", mask=called(read, place))
-            show_chart(chart, answer, key="bert_gelu", stem="bert_gelu", label=label)
-            say(
-                t(
-                    "bert.gelu_measured",
-                    greatest=significant(found.greatest),
-                    scores=significant(found.scores_apart),
-                    chances=significant(found.chances_apart),
-                    same=found.same,
-                    places=found.places,
-                )
-            )
-            say(t(f"bert.gelu_{used_alike(found)}"), small=True)
+        )
+        say(t(f"bert.gelu_{used_alike(found)}"), small=True)

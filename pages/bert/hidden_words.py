@@ -1,20 +1,20 @@
 """The hidden words of the BERT page: the chips that hide them, and the sentence with its masks."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from typing import Any
 
 import streamlit as st
 
+from pages.ui.controls import Choice, Control
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.url import choose_from_list, chosen, held, keep, put, widget_key
+from pages.ui.url import chosen, held, keep
 from transformer_core.analysis.bert.masked_words import Hidden, encode_masks, hidden_text, own_places
 from transformer_core.text import Encoding
 
-HIDDEN, MASK_PLACE = "bert_hidden", "bert_mask"
 NOTHING = "none"
 LEAST_TOKENS = 4
 CODE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){0,127}")
@@ -25,16 +25,10 @@ def asked_of(view: View) -> dict[str, Any]:
     return view.asked | {"n_tokens": max(LEAST_TOKENS, len(view.encoding))}
 
 
-def _code(places: tuple[int, ...]) -> str:
-    return ".".join(map(str, places)) or NOTHING
-
-
-def _usual(encoding: Encoding) -> tuple[int, ...]:
-    """Return the places hidden by default: the last word, or none where the text itself has a [MASK]."""
-    own = own_places(encoding)
-    typed = any(special and end for special, (_, end) in zip(encoding.special, encoding.offsets, strict=True))
-    words = [place for place in own if any(map(str.isalnum, encoding.labels[place]))]
-    return () if typed or not own else ((words or own)[-1],)
+def _maskable(view: View) -> Encoding:
+    """Return the text as the model reads it with its own masks."""
+    asked = asked_of(view)
+    return encode_masks(view.bundle, asked["text"], asked["n_tokens"])
 
 
 def _read_places(own: tuple[int, ...], asked: Any) -> list[int] | None:
@@ -47,67 +41,78 @@ def _read_places(own: tuple[int, ...], asked: Any) -> list[int] | None:
     return places if places and set(places) <= set(own) else None
 
 
-def _show_chips(encoding: Encoding, own: tuple[int, ...], usual: tuple[int, ...]) -> tuple[int, ...]:
-    """Show the tokens of the text as chips and return the places that are hidden.
+@dataclass(frozen=True)
+class Chips(Control[tuple[int, ...]]):
+    """The tokens of the text as chips; those that are chosen are hidden, by their places.
 
-    Chips that a person has not touched follow the default of a new text.
+    At first it is the last word, or none where the text itself has a [MASK].
     """
 
-    key = widget_key(HIDDEN)
-    before = st.session_state.get(f"{key} usual")
-    if before is not None and st.session_state.get(key) == before:
-        put(HIDDEN, list(usual))
-    st.session_state[f"{key} usual"] = list(usual)
-    key, places = held(HIDDEN, list(usual), partial(_read_places, own), f"{own[0]} … {own[-1]}" if own else NOTHING)
-    chosen = st.pills(
-        t("bert.hide"),
-        own,
-        selection_mode="multi",
-        default=places,
-        format_func=lambda place: plain(encoding.labels[place]),
-        key=key,
-        wrap=True,
-    )
-    return tuple(sorted(chosen))
+    def default_of(self, view: Any = None) -> tuple[int, ...]:
+        encoding = _maskable(view)
+        own = own_places(encoding)
+        typed = any(special and end for special, (_, end) in zip(encoding.special, encoding.offsets, strict=True))
+        words = [place for place in own if any(map(str.isalnum, encoding.labels[place]))]
+        return () if typed or not own else ((words or own)[-1],)
+
+    def link_of(self, value: tuple[int, ...]) -> str:
+        return ".".join(map(str, value)) or NOTHING
+
+    def _arguments(self, view: View) -> dict[str, Any]:
+        own = own_places(_maskable(view))
+        options = f"{own[0]} … {own[-1]}" if own else NOTHING
+        return {"default": list(self.default_of(view)), "read": partial(_read_places, own), "options": options}
+
+    def read(self, view: Any = None) -> tuple[int, ...]:
+        return tuple(sorted(chosen(self.name, **self._arguments(view))))
+
+    def show(self, view: Any = None) -> tuple[int, ...]:
+        encoding = _maskable(view)
+        key, places = held(self.name, **self._arguments(view))
+        taken = st.pills(
+            t("bert.hide"),
+            own_places(encoding),
+            selection_mode="multi",
+            default=places,
+            format_func=lambda place: plain(encoding.labels[place]),
+            key=key,
+            wrap=True,
+        )
+        taken = tuple(sorted(taken))
+        keep(self.name, self.link_of(taken), self.link_of(self.default_of(view)))
+        return taken
 
 
-def choose_hidden(view: View) -> Hidden | None:
+def hidden_in(view: View, places: tuple[int, ...]) -> Hidden:
+    """Return the text with these places hidden, and those where it has a [MASK] itself."""
+    asked = asked_of(view)
+    return hidden_text(view.bundle, asked["text"], asked["n_tokens"], places)
+
+
+def _masks(view: View) -> dict[str, str]:
+    read = hidden_in(view, HIDDEN.read(view))
+    return {str(place): called(read, place) for place in read.places}
+
+
+HIDDEN = Chips("bert_hidden")
+MASK = Choice("bert_mask", _masks, label="bert.which_mask", kind=int, form="list")
+
+
+def show_chips(view: View) -> Hidden | None:
     """Show the sentence as chips to click and return what is hidden; None where nothing is."""
     if view.bundle.tokenizer.mask_id is None:
         st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
         return None
-    encoding, own, usual = _maskable(view)
-    hidden = _show_chips(encoding, own, usual)
-    keep(HIDDEN, _code(hidden), _code(usual))
-    read = _hide(view, hidden)
+    read = hidden_in(view, HIDDEN.show(view))
     if not read.places:
         st.info(t("bert.hide_one"), icon=":material/visibility_off:")
         return None
     return read
 
 
-def chosen_hidden(view: View) -> Hidden:
-    """Return what is hidden, without the chips."""
-    _, own, usual = _maskable(view)
-    return _hide(view, tuple(sorted(chosen(HIDDEN, list(usual), partial(_read_places, own), ""))))
-
-
-def hidden_choice(view: View, read: Hidden) -> str:
-    """Return the chips that are chosen as the URL has them, "" where those are the text's usual ones."""
-    _, _, usual = _maskable(view)
-    return "" if chosen_places(read) == usual else _code(chosen_places(read))
-
-
-def _maskable(view: View) -> tuple[Encoding, tuple[int, ...], tuple[int, ...]]:
-    """Return the text as the model reads it with its own masks, the places that can be hidden, and the usual ones."""
-    asked = asked_of(view)
-    encoding = encode_masks(view.bundle, asked["text"], asked["n_tokens"])
-    return encoding, own_places(encoding), _usual(encoding)
-
-
-def _hide(view: View, places: tuple[int, ...]) -> Hidden:
-    asked = asked_of(view)
-    return hidden_text(view.bundle, asked["text"], asked["n_tokens"], places)
+def show_masks(view: View, read: Hidden) -> int:
+    """Return the place of the chosen mask; where there are several, show a list of them."""
+    return read.places[0] if len(read.places) == 1 else MASK.show(view)
 
 
 def has_words(read: Hidden) -> bool:
@@ -116,11 +121,6 @@ def has_words(read: Hidden) -> bool:
         return True
     st.info(t("bert.no_word"), icon=":material/info:")
     return False
-
-
-def hide_only(place: int) -> None:
-    """Hide this token alone; only in a callback."""
-    put(HIDDEN, [place])
 
 
 def chosen_places(read: Hidden) -> tuple[int, ...]:
@@ -132,14 +132,6 @@ def called(read: Hidden, place: int) -> str:
     """Return the name of a mask in a list: its place, and the token that it hides."""
     known = read.true_ids[read.places.index(place)] is not None
     return f"{place} · {read.original.labels[place]}" if known else f"{place} · {t('bert.typed_mask')}"
-
-
-def choose_mask(read: Hidden) -> int:
-    """Return the place of the chosen mask; where there are several, show a list of them."""
-    if len(read.places) == 1:
-        return read.places[0]
-    options = {str(place): called(read, place) for place in read.places}
-    return int(choose_from_list(t("bert.which_mask"), options, name=MASK_PLACE) or read.places[0])
 
 
 def _mask(place: int) -> str:

@@ -4,20 +4,21 @@ import streamlit as st
 
 from pages.bert.figures.guesses import board_chart, follow_chart
 from pages.bert.hidden_words import (
+    HIDDEN,
     asked_of,
     called,
-    choose_hidden,
-    choose_mask,
     chosen_places,
     has_words,
-    hide_only,
     masked_view,
     sentence_of,
+    show_chips,
+    show_masks,
 )
 from pages.figures.lens import stage_names
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import clickable, show_chart
-from pages.ui.experiment import Cover, ask_first, lazy_box, say
+from pages.ui.experiment import Cover, ask_first, experiment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -31,14 +32,14 @@ NAMED = 3
 FEW, MOST = 1 / 3, 2 / 3
 
 
-def layers_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show one mask from stage to stage, then every word of the sentence; return the view under the glass."""
-    read = choose_hidden(view)
+    read = show_chips(view)
     if read is None:
         return view
     sentence, which = st.columns([5, 2], vertical_alignment="center", gap="medium")
     with which:
-        place = choose_mask(read)
+        place = show_masks(view, read)
     with sentence:
         st.html(sentence_of(read))
     answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
@@ -80,32 +81,28 @@ def _table(found: ByLayer, stages: list[str]) -> str:
     return markdown_table(head, rows)
 
 
+@experiment("bert_each_layer_open", "bert.try_each_layer")
 def _each(view: View, read: Hidden) -> None:
-    box = lazy_box(t("bert.try_each_layer"), icon=":material/science:", key="bert_each_layer_open")
-    if box is None:
+    if not has_words(read):
         return
-    with box:
-        if not has_words(read):
+    options = options_of("bert.settled_{}", ("few", "some", "most"))
+    question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
+    cover = ask_first(question, options, name="bert_settled", about=view.name)
+    brief = len(view.encoding) <= BRIEF
+    with cover.picture():
+        answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, **asked_of(view))
+        if answer is None:
             return
-        options = {name: t(f"bert.settled_{name}") for name in ("few", "some", "most")}
-        question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
-        cover = ask_first(question, options, name="bert_settled", about=f"{view.bundle.name} {view.encoding.text}")
-        judgement, brief = st.container(), len(view.encoding) <= BRIEF
-        with cover.picture():
-            answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, **asked_of(view))
-            if answer is None:
-                return
-            _board(answer)
-        found = answer.value
-        early = int((found.settled < len(found.probabilities) - 1).sum())
-        share = early / len(found.places)
-        outcome = "few" if share < FEW else "most" if share > MOST else "some"
-        measured = t("bert.settled_counted", early=early, count=len(found.places))
-        with judgement:
-            cover.judge(outcome, measured)
+        _board(view, answer)
+    found = answer.value
+    early = int((found.settled < len(found.probabilities) - 1).sum())
+    share = early / len(found.places)
+    outcome = "few" if share < FEW else "most" if share > MOST else "some"
+    measured = t("bert.settled_counted", early=early, count=len(found.places))
+    cover.judge(outcome, measured)
 
 
-def _board(answer: Answer[EachByLayer]) -> None:
+def _board(view: View, answer: Answer[EachByLayer]) -> None:
     found = answer.value
     places = found.places.tolist()
     figure = board_chart(
@@ -124,6 +121,9 @@ def _board(answer: Answer[EachByLayer]) -> None:
         key="bert_board",
         stem="bert_every_word_by_layer",
         label=t("bert.board_label"),
-        on_place=hide_only,
+        on_place=lambda place: HIDDEN.take((place,), view),
     )
     say(section("bert", "board_note"), small=True)
+
+
+LAYERS = Part("bert", "layers", _show, sites=("*.residual",), group="gap")

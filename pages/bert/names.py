@@ -3,8 +3,9 @@
 import streamlit as st
 
 from pages.bert.figures.tokens import hues_of_kinds, labels_figure, marked_text
+from pages.room import Part
 from pages.ui.asking import ask
-from pages.ui.experiment import ask_first, say
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -26,7 +27,7 @@ def needs_other(view: View, kind: str) -> None:
         st.page_link(page_path("my_model"), label=t("bert.open_one"), icon=ICONS["my_model"])
 
 
-def names_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show names marked in the text, the labels' probabilities token by token, and the words that they make."""
     if view.bundle.kind != KIND:
         needs_other(view, KIND)
@@ -71,11 +72,13 @@ def _pieces(view: View, found: TokenLabels) -> None:
     if not several:
         tell(section("bert", "names_after"))
         return
-    options = {name: t(f"bert.agree_{name}") for name in ("all", "some", "none")}
-    about = f"{view.bundle.name} {view.encoding.text}"
-    cover = ask_first(section("bert", "try_pieces").format(count=several), options, name="bert_pieces", about=about)
+    options, question = options_of("bert.agree_{}", ("all", "some", "none")), section("bert", "try_pieces")
+    cover = ask_first(question.format(count=several), options, name="bert_pieces", about=view.name)
     apart = found.disagreeing
     outcome = "all" if not apart else "none" if apart == several else "some"
     cover.judge(outcome, t("bert.pieces_measured", apart=apart, count=several))
     with cover.picture():
         say(section("bert", "names_after"))
+
+
+NAMES = Part("bert", "names", _show, sites=("token_logits",), group="further")

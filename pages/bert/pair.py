@@ -6,22 +6,22 @@ import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import moves_chart, verdicts_chart
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, say
+from pages.ui.controls import Choice, Text
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, read_and_tell, require_length
-from pages.ui.url import choose_from_list, set_choice, text_input
+from pages.ui.last_text import in_words, require_length
+from pages.ui.url import set_choice
 from pages.ui.verdict import show_verdict, verdict_of
 from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.masked_words import own_places
 from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, encode_pair, pair_verdict, words_of_pair
 from transformer_core.text import Encoding
 
-TOKEN = "bert_pair_token"
-SECOND = "A cowboy on a brown horse is outside."
 MUCH = 5.0
 
 
@@ -46,13 +46,26 @@ def _paired(view: View, second: str) -> Encoding:
     return pair
 
 
-def choose_second(view: View) -> Encoding | None:
+SECOND = Text("bert_second", "A cowboy on a brown horse is outside.", label="bert.second", parse=_paired)
+
+
+def _tokens(view: View) -> dict[str, str]:
+    """Return the tokens of the second sentence, the longest first."""
+    pair = SECOND.read(view)
+    own = sorted((place for place in own_places(pair) if pair.segment_ids[place]), key=lambda p: -len(pair.labels[p]))
+    return {str(place): f"{place} · {pair.labels[place]}" for place in own}
+
+
+TOKEN = Choice("bert_pair_token", _tokens, label="bert.pair_token", kind=int, form="list")
+
+
+def show_second(view: View) -> Encoding | None:
     """Show the box for the second sentence and return the pair; None, with a message, where there is none to judge."""
     if not view.bundle.config.pair_head:
         st.info(t("bert.no_pair_head", name=plain(view.bundle.name)), icon=":material/info:")
         return None
-    second = text_input(t("bert.second"), name="bert_second", default=SECOND)
-    pair = read_and_tell("bert_second", second, SECOND, lambda second: _paired(view, second))
+    SECOND.show_box(view)
+    pair = SECOND.tell(view)
     if pair is not None and pair.truncated:
         st.caption(t("bert.pair_cut", count=pair.truncated, most=most_tokens(view)))
     return pair
@@ -63,14 +76,14 @@ def asked_of_pair(view: View, pair: Encoding) -> dict[str, Any]:
     return {"bundle": view.bundle, "text": view.encoding.text, "pair": pair.pair, "n_tokens": most_tokens(view)}
 
 
-def pair_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show the verdict on two sentences, both orders, and what hiding a word does; return the view under the glass."""
     first, second = st.columns(2, gap="large")
     with first:
         st.caption(t("bert.sentence_a"))
         st.markdown(f"**{plain(view.encoding.text)}**")
     with second:
-        pair = choose_second(view)
+        pair = show_second(view)
     if pair is None:
         return view
     with first:
@@ -95,7 +108,7 @@ def pair_part(view: View) -> View:
 def _offer_swap(view: View, pair: Encoding) -> None:
     def swap() -> None:
         set_choice("text", pair.pair or "")
-        set_choice("bert_second", view.encoding.text)
+        set_choice(SECOND.name, view.encoding.text)
 
     if st.button(t("bert.swap"), icon=":material/swap_horiz:", on_click=swap, key="bert_swap"):
         st.rerun()
@@ -119,18 +132,14 @@ def _words(view: View, pair: Encoding) -> None:
     if view.bundle.tokenizer.mask_id is None:
         st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
         return
-    own = [place for place in own_places(pair) if pair.segment_ids[place]]
-    options = {
-        str(place): f"{place} · {pair.labels[place]}" for place in sorted(own, key=lambda p: -len(pair.labels[p]))
-    }
     where, asking = st.columns([1, 3], gap="large")
     with where:
-        place = int(choose_from_list(t("bert.pair_token"), options, name=TOKEN) or 0)
-    guesses = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+        place = TOKEN.show(view)
+    options = options_of("try.{}", ("little", "much", "flips"))
     with asking:
         question = t("bert.try_pair_word", word=plain(pair.labels[place]))
         about = f"{view.bundle.name} {pair.text} {pair.pair} {place}"
-        cover = ask_first(question, guesses, name="bert_pair_word", about=about)
+        cover = ask_first(question, options, name="bert_pair_word", about=about)
     brief, asked = len(pair.labels) <= BRIEF, asked_of_pair(view, pair)
     answer = awaited(words_of_pair, t("bert.hiding_each"), key="bert_words_of_pair", brief=brief, **asked)
     if answer is None:
@@ -171,3 +180,6 @@ def _moves(answer: Answer[WordsOfPair], token: int) -> None:
         ),
         small=True,
     )
+
+
+PAIR = Part("bert", "pair", _show, sites=("pooled", "*.class_logits"), group="pair")

@@ -6,31 +6,28 @@ import streamlit as st
 
 from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
 from pages.bert.hidden_words import asked_of
+from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Seed, Slider
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import show_lines
-from pages.ui.pickers import chosen_seed, next_seed
-from pages.ui.url import slide
 from pages.ui.waiting import awaited
 from transformer_core.analysis.bert.masked_words import encode_masks
 from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
 from transformer_core.training.objectives import MASKED, RANDOM
 
-SEED, USUAL = "bert_seed", 5  # with 11 tokens of a sentence, two are masked and one is exchanged
+PERCENT = Slider("bert_percent", 5, 60, 15, step=5, label="bert.probability", format="%d%%")
+SEED = Seed("bert_seed", 5)  # with 11 tokens of a sentence, two are masked and one is exchanged
 COPIES = 2_000
 EXCHANGES = 4
 NEAR, FAR = 1.5, 10.0
 
 
-def _draw_again() -> None:
-    next_seed(SEED, usual=USUAL)
-
-
-def recipe_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show the sentence as in training, the shares over many draws, and what the head makes of each kind of token."""
     asked = asked_of(view)
     if view.bundle.tokenizer.mask_id is None:
@@ -41,10 +38,10 @@ def recipe_part(view: View) -> View:
         return view
     share, again = st.columns([3, 1], vertical_alignment="bottom", gap="large")
     with share:
-        percent = int(slide(t("bert.probability"), 5, 60, name="bert_percent", default=15, step=5, format="%d%%"))
+        percent = PERCENT.show()
     with again:
-        st.button(t("bert.draw_again"), icon=":material/casino:", on_click=_draw_again, key="bert_draw_again")
-    seed = chosen_seed(SEED, usual=USUAL)
+        st.button(t("bert.draw_again"), icon=":material/casino:", on_click=SEED.next, key="bert_draw_again")
+    seed = SEED.read()
     answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=seed, copies=COPIES)
     found = answer.value
     _sentence(found)
@@ -87,39 +84,36 @@ def _sentence(found: Recipe) -> None:
     show_lines("bert_recipe", words)
 
 
+@experiment("bert_ways_open", "bert.try_ways")
 def _ways(view: View, seed: int) -> None:
-    box = lazy_box(t("bert.try_ways"), icon=":material/science:", key="bert_ways_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"bert.ways_{name}") for name in ("less", "near", "more", "far")}
-        cover = ask_first(
-            section("bert", "try_ways"), options, name="bert_ways", about=f"{view.bundle.name} {view.encoding.text}"
+    options = options_of("bert.ways_{}", ("less", "near", "more", "far"))
+    cover = ask_first(section("bert", "try_ways"), options, name="bert_ways", about=view.name)
+    asked = {**asked_of(view), "seed": seed, "exchanges": EXCHANGES}
+    with cover.picture():
+        answer = awaited(three_ways, t("bert.hiding_each"), key="bert_ways", **asked)
+        if answer is None:
+            return
+        found = answer.value
+        show_chart(
+            ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
+            answer,
+            key="bert_ways",
+            stem="bert_three_ways",
+            label=t("bert.ways_label"),
         )
-        judgement, asked = st.container(), {**asked_of(view), "seed": seed, "exchanges": EXCHANGES}
-        with cover.picture():
-            answer = awaited(three_ways, t("bert.hiding_each"), key="bert_ways", **asked)
-            if answer is None:
-                return
-            found = answer.value
-            show_chart(
-                ways_chart(found.ways, found.labels, found.places.tolist(), found.probabilities, strings("bert")),
-                answer,
-                key="bert_ways",
-                stem="bert_three_ways",
-                label=t("bert.ways_label"),
-            )
-            say(section("bert", "ways_after"))
-        masked, exchanged, kept = (float(mean) for mean in found.means)
-        times = kept / max(masked, 1e-12)
-        outcome = "less" if times < 1 else "near" if times < NEAR else "more" if times < FAR else "far"
-        measured = t(
-            "bert.ways_measured",
-            masked=f"{masked:.1%}",
-            exchanged=f"{exchanged:.1%}",
-            kept=f"{kept:.1%}",
-            exchanges=found.exchanges,
-            seed=seed,
-        )
-        with judgement:
-            cover.judge(outcome, measured)
+        say(section("bert", "ways_after"))
+    masked, exchanged, kept = (float(mean) for mean in found.means)
+    times = kept / max(masked, 1e-12)
+    outcome = "less" if times < 1 else "near" if times < NEAR else "more" if times < FAR else "far"
+    measured = t(
+        "bert.ways_measured",
+        masked=f"{masked:.1%}",
+        exchanged=f"{exchanged:.1%}",
+        kept=f"{kept:.1%}",
+        exchanges=found.exchanges,
+        seed=seed,
+    )
+    cover.judge(outcome, measured)
+
+
+RECIPE = Part("bert", "recipe", _show, group="gap")

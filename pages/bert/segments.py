@@ -4,10 +4,11 @@ import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
-from pages.bert.pair import asked_of_pair, choose_second, verdict_outcome
+from pages.bert.pair import asked_of_pair, show_second, verdict_outcome
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, say
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -17,12 +18,12 @@ from transformer_core.analysis.bert.sentence_pairs import SegmentRows, segment_r
 from transformer_core.text import Encoding
 
 
-def segments_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show the rows, the sum that they enter, and the verdict with other rows; return the view under the glass."""
     if view.bundle.config.n_segments < 2:
         st.info(t("bert.no_segments", name=plain(view.bundle.name)), icon=":material/info:")
         return view
-    pair = choose_second(view)
+    pair = show_second(view)
     if pair is None:
         return view
     answer = ask(segment_rows, **asked_of_pair(view, pair))
@@ -68,7 +69,7 @@ def _numbers(found: SegmentRows) -> None:
 
 def _without(view: View, pair: Encoding) -> None:
     st.subheader(t("bert.without_heading"), anchor=False)
-    options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
+    options = options_of("try.{}", ("little", "much", "flips"))
     about = f"{view.bundle.name} {pair.text} {pair.pair}"
     cover = ask_first(section("bert", "try_segments"), options, name="bert_segments", about=about)
     answer = ask(without_segments, **asked_of_pair(view, pair))
@@ -91,3 +92,6 @@ def _without(view: View, pair: Encoding) -> None:
             label=t("bert.changes_label"),
         )
         say(section("bert", "segments_after"))
+
+
+SEGMENTS = Part("bert", "segments", _show, sites=("*.segment_embedding",), group="pair")

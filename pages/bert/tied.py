@@ -7,40 +7,40 @@ from pages.bert.gelu import try_gelu
 from pages.bert.hidden_words import (
     asked_of,
     called,
-    choose_hidden,
-    choose_mask,
     chosen_places,
     masked_view,
     sentence_of,
+    show_chips,
+    show_masks,
 )
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, say
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.url import choose_from_list
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, fill_in
 from transformer_core.analysis.bert.tied_output import OneScore, one_score
 
-WORD = "bert_word"
 TOP = 8
 SOME = 3
 
 
-def tied_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show a word's score as a sum of products, and its neighbours; return the view under the glass."""
-    read = choose_hidden(view)
+    read = show_chips(view)
     if read is None:
         return view
     sentence, which, word = st.columns([4, 2, 2], vertical_alignment="center", gap="medium")
     with which:
-        place = choose_mask(read)
+        place = show_masks(view, read)
     with sentence:
         st.html(sentence_of(read))
     filled = fill_in(**asked_of(view), hidden=chosen_places(read), top=TOP)
     with word:
-        word_id = _choose_word(read, filled, place)
+        word_id = _show_words(read, filled, place)
     asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "word_id": word_id, "top": TOP}
     answer = ask(one_score, **asked)
     found = answer.value
@@ -61,12 +61,12 @@ def tied_part(view: View) -> View:
     return masked_view(view, read)
 
 
-def _choose_word(read: Hidden, filled: Filled, place: int) -> int:
+def _show_words(read: Hidden, filled: Filled, place: int) -> int:
     row = read.places.index(place)
     options = {str(id_): label for id_, label in zip(filled.ids[row].tolist(), filled.labels[row], strict=True)}
     if filled.true_ids[row] >= 0:
         options.setdefault(str(filled.true_ids[row]), filled.true_labels[row])
-    return int(choose_from_list(t("bert.which_score"), options, name=WORD) or 0)
+    return Choice("bert_word", options, label="bert.which_score", kind=int, form="list").show()
 
 
 def _one_or_two_matrices(found: OneScore) -> None:
@@ -90,11 +90,9 @@ def _arithmetic(found: OneScore) -> None:
 
 def _neighbours(view: View, found: OneScore, mask: str) -> None:
     st.subheader(t("bert.near_heading", word=plain(found.word)), anchor=False)
-    options = {name: t(f"bert.shared_{name}") for name in ("none", "some", "many")}
+    options = options_of("bert.shared_{}", ("none", "some", "many"))
     question = section("bert", "try_near").format(word=plain(found.word), count=TOP, mask=plain(mask))
-    cover = ask_first(
-        question, options, name="bert_near", about=f"{view.bundle.name} {view.encoding.text} {mask} {found.word}"
-    )
+    cover = ask_first(question, options, name="bert_near", about=f"{view.name} {mask} {found.word}")
     outcome = "none" if not found.shared else "some" if found.shared <= SOME else "many"
     measured = t("bert.near_measured", shared=found.shared, count=TOP)
     cover.judge(outcome, measured)
@@ -115,3 +113,6 @@ def _neighbours(view: View, found: OneScore, mask: str) -> None:
 def _table(head: tuple[str, ...], labels: tuple[str, ...], columns: tuple) -> str:
     rows = [(plain(label), *(f"{number:+.3f}" for number in row)) for label, *row in zip(labels, *columns, strict=True)]
     return markdown_table(head, rows, right=len(columns))
+
+
+TIED = Part("bert", "tied", _show, sites=("mlm_head.*",), group="gap")

@@ -6,14 +6,16 @@ import streamlit as st
 
 from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
-from pages.embeddings.neighbours import ask_for_word
+from pages.embeddings.neighbours import one_token
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
+from pages.ui.controls import Choice, Slider, Text, show_in_columns
 from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, fragment, say
+from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.glossary import tell
+from pages.ui.header import View
 from pages.ui.language import LANGUAGES, language, plain, section, strings, t
-from pages.ui.url import choose, slide
 from pages.ui.waiting import awaited
 from transformer_core.analysis.words.tiny_bert import DIMENSIONS, HIDDEN, KINDS, TRAINING, one_corpus
 from transformer_core.analysis.words.two_embeddings import (
@@ -26,29 +28,33 @@ from transformer_core.analysis.words.two_embeddings import (
     trained_space,
 )
 
-WORDS = {"en": "dull", "zh": "片"}
+CORPUS = Choice("embeddings_corpus", LANGUAGES, label="embeddings.corpus", default=lambda _: language(), always=True)
+WORDS = {
+    reads: Text(
+        f"embeddings_word_{reads}",
+        first,
+        label="embeddings.word",
+        parse=lambda _, word, reads=reads: one_token(one_corpus(reads).tokenizer, word),
+    )
+    for reads, first in (("en", "dull"), ("zh", "片"))
+}
+WINDOW = Slider("embeddings_window", 1, MOST_WINDOW, 4, label="embeddings.window")
+DIMENSION = Choice("embeddings_dimension", DIMENSIONS, label="embeddings.dimension", default=32, kind=int)
 K = 10
 ROOM_OF_NUMBERS = 140
 OVERLAPS = {"few": 2, "some": 6, "most": K}
 
 
 @fragment
-def show_counts() -> None:
+def _show(view: View) -> None:
     """Show both embeddings of the corpus."""
     tell_of_processor()
     words = strings("embeddings")
-    corpus_place, word_place, window_place, dimension_place = st.columns([1, 1.2, 1.6, 1.6])
-    with corpus_place:
-        tongue = choose(words["corpus"], LANGUAGES, name="embeddings_corpus", default=language(), always=True)
+    reads = CORPUS.read()
     with st.spinner(words["reading"]):
-        corpus = one_corpus("zh" if tongue == "zh" else "en")
-    with word_place:
-        found = ask_for_word(corpus.tokenizer, words["word"], name=f"embeddings_word_{tongue}", default=WORDS[tongue])
-    with window_place:
-        window = int(slide(words["window"], 1, MOST_WINDOW, name="embeddings_window", default=4))
-    with dimension_place:
-        sizes = {str(size): str(size) for size in DIMENSIONS}
-        dimension = int(choose(words["dimension"], sizes, name="embeddings_dimension", default="32"))
+        corpus = one_corpus("zh" if reads == "zh" else "en")
+    controls = (CORPUS, WORDS[reads], WINDOW, DIMENSION)
+    _, found, window, dimension = show_in_columns(view, *controls, widths=(1, 1.2, 1.6, 1.6))
     if found is None:
         return
     word = corpus.tokenizer.token_of(found.ids[0])
@@ -65,10 +71,9 @@ def show_counts() -> None:
 def _show_both(asked: dict[str, Any], window: int) -> None:
     words, word, dimension = strings("embeddings"), asked["word"], asked["dimension"]
     counted = ask(counted_space, window=window, **asked)
-    options = {name: words[f"overlap_{name}"] for name in OVERLAPS}
+    options = options_of("embeddings.overlap_{}", OVERLAPS)
     question = section("embeddings", "try_counts").format(word=plain(word))
     cover = ask_first(question, options, name="embeddings_overlap", about=f"{asked['language']} {word}")
-    judgement = st.container()
     left, right = st.columns(2, gap="large")
     with right:
         st.markdown(f"**{words['trained']}**")
@@ -87,11 +92,10 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
         return
     shared = len(near.intersection(counted.value.neighbours.tolist()))
     outcome = next(name for name, most in OVERLAPS.items() if shared <= most)
-    with judgement:
-        cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
+    cover.judge(outcome, t("embeddings.overlap_measured", shared=shared, k=K))
     if cover.open:
-        said = words["comparing"]
-        compared = awaited(agreement, said, key="embeddings_agreement", height=ROOM_OF_NUMBERS, window=window, **asked)
+        doing = words["comparing"]
+        compared = awaited(agreement, doing, key="embeddings_agreement", height=ROOM_OF_NUMBERS, window=window, **asked)
         if compared is not None:
             _show_agreement(compared.value, word)
 
@@ -146,3 +150,6 @@ def _show_space(answer: Answer[WordSpace], name: str, word: str, shared: set[int
     chart = vocabulary_scatter(points, words, axes=axes, height=420)
     show_chart(chart, answer, key=f"embeddings_{name}_map", stem=f"{name}_map", label=label)
     say(t("embeddings.trust", trust=f"{found.trustworthiness:.3f}"), small=True)
+
+
+COUNTS = Part("embeddings", "counts", _show)

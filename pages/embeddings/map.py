@@ -12,30 +12,39 @@ from pages.embeddings.figures.map import (
     vocabulary_scatter,
     vocabulary_space,
 )
+from pages.embeddings.neighbours import known
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice, Slider, Switch, Text, show_in_columns
+from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.exports import Files, code_files, offer_files
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.table_files import rows_csv, to_npz
-from pages.ui.url import choose, slide, suggested_text_input, switch
 from pages.ui.verdict import class_word
 from pages.ui.waiting import awaited
-from transformer_core.analysis.words.vocabulary import find
 from transformer_core.analysis.words.vocabulary_map import VocabularyMap, vocabulary_map
 
 SIDES = {"low": 0.6, "middle": 0.8, "high": 1.0}
-METHODS = ("tsne", "pca", "space")
 SEARCHED = {"zh": "差 好"}  # by the language that a model reads
+SEARCH = Text(
+    "embeddings_search", lambda view: SEARCHED.get(view.bundle.reads, "boring superb"), label="embeddings.search"
+)
+METHOD = Choice("embeddings_method", ("tsne", "pca", "space"), label="embeddings.method", words="embeddings.method_{}")
+COLOUR = Choice("embeddings_colour", ("verdict", "plain"), label="embeddings.colour", words="embeddings.colour_{}")
+COUNT = Slider("embeddings_count", 250, 2000, 1500, step=250, label="embeddings.count")
+FRAGMENTS = Switch("embeddings_map_fragments", False, label="embeddings.fragments")
+SPECIAL = Switch("embeddings_special", False, label="embeddings.special")
+WIDTHS = (2, 1.6, 1.4)  # of controls in a row
 MOST_TERMS, MOST_FOUND, MOST_CHARACTERS = 8, 20, 200
 
 
 @fragment
-def show_map(view: View) -> None:
+def _show(view: View) -> None:
     """Show the map with its controls."""
     words = strings("embeddings")
-    query, method, colour = _choices(view.bundle.reads)
+    query, method, colour = show_in_columns(view, SEARCH, METHOD, COLOUR, widths=WIDTHS, vertical_alignment="bottom")
     picture = st.container()
     answer = _draw(view, method, picture)
     if answer is None:
@@ -69,34 +78,16 @@ def show_map(view: View) -> None:
             chart = vocabulary_scatter(points, words, axes=_axes(found, words))
             show_chart(chart, answer, key="embeddings_map_chart", stem="vocabulary_map", label=words["label_map"])
         _facts(found, signed)
-    _try_sides(view, found)
-
-
-def _choices(reads: str) -> tuple[str, str, str]:
-    words = strings("embeddings")
-    search_place, method_place, colour_place = st.columns([2, 1.6, 1.4], vertical_alignment="bottom")
-    with search_place:
-        first = SEARCHED.get(reads, "boring superb")
-        query = suggested_text_input(words["search"], first, name="embeddings_search")
-    with method_place:
-        options = {name: words[f"method_{name}"] for name in METHODS}
-        method = choose(words["method"], options, name="embeddings_method", default=METHODS[0])
-    with colour_place:
-        colours = {"verdict": words["colour_verdict"], "plain": words["colour_plain"]}
-        colour = choose(words["colour"], colours, name="embeddings_colour", default="verdict")
-    return query, method, colour
+    if found.same_side is not None and found.same_side_by_chance is not None:
+        _try_sides(view, len(found.ids), found.same_side, found.same_side_by_chance)
 
 
 def _draw(view: View, method: str, picture: DeltaGenerator) -> Answer[VocabularyMap] | None:
     """Show below the picture what is on it, and lay it out; None, with the reason, where there is too little."""
     words = strings("embeddings")
-    count_place, fragments_place, special_place = st.columns([2, 1.6, 1.4], vertical_alignment="bottom")
-    with count_place:
-        count = slide(words["count"], 250, 2000, name="embeddings_count", default=1500, step=250)
-    with fragments_place:
-        fragments = switch(words["fragments"], name="embeddings_map_fragments", default=False)
-    with special_place:
-        special = switch(words["special"], name="embeddings_special", default=False)
+    count, fragments, special = show_in_columns(
+        view, COUNT, FRAGMENTS, SPECIAL, widths=WIDTHS, vertical_alignment="bottom"
+    )
     asked = {"count": count, "method": method, "fragments": fragments, "special": special}
     with picture:
         try:
@@ -115,7 +106,8 @@ def _search(view: View, found: VocabularyMap, query: str) -> tuple[dict[int, str
     missing, near = [], {}
     searched: dict[int, str] = {}
     for term in query[:MOST_CHARACTERS].split()[:MOST_TERMS]:
-        own = [place_of[id_] for id_ in _ids_of(view, term) if id_ in place_of]
+        one = known(view, term)
+        own = [place_of[id_] for id_ in one.ids if id_ in place_of] if one else []
         for place in own:
             near |= dict.fromkeys(found.neighbours[place].tolist(), "neighbour")
         alike = [place for place, label in enumerate(found.labels) if term.lower() in label.lower()]
@@ -124,14 +116,6 @@ def _search(view: View, found: VocabularyMap, query: str) -> tuple[dict[int, str
         if not places:
             missing.append(term)
     return marks | near | searched, missing
-
-
-def _ids_of(view: View, term: str) -> tuple[int, ...]:
-    try:
-        found = find(view.bundle.tokenizer, term)
-    except ValueError:
-        return ()
-    return found.ids if found.known and len(found.ids) == 1 else ()
 
 
 def _axes(found: VocabularyMap, words: dict[str, str]) -> tuple[str, ...]:
@@ -150,20 +134,13 @@ def _facts(found: VocabularyMap, signed: bool) -> None:
         st.caption(t("embeddings.explained", share=f"{found.explained.sum():.1%}", axes=len(found.explained)))
 
 
-def _try_sides(view: View, found: VocabularyMap) -> None:
+@experiment("embeddings_try_map", "embeddings.try_map")
+def _try_sides(view: View, count: int, share: float, chance: float) -> None:
     """Ask how many neighbours move the verdict to the same side, then show the measured share."""
-    if found.same_side is None or found.same_side_by_chance is None:
-        return
-    box = lazy_box(t("embeddings.try_map"), icon=":material/science:", key="embeddings_try_map")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"embeddings.side_{name}") for name in SIDES}
-        question = section("embeddings", "try_map")
-        cover = ask_first(question, options, name="embeddings_sides", about=f"{view.bundle.name} {len(found.ids)}")
-        outcome = next(name for name, most in SIDES.items() if found.same_side <= most)
-        facts = {"share": f"{found.same_side:.1%}", "chance": f"{found.same_side_by_chance:.1%}"}
-        cover.judge(outcome, t("embeddings.side_measured", **facts))
+    options, question = options_of("embeddings.side_{}", SIDES), section("embeddings", "try_map")
+    cover = ask_first(question, options, name="embeddings_sides", about=f"{view.bundle.name} {count}")
+    outcome = next(name for name, most in SIDES.items() if share <= most)
+    cover.judge(outcome, t("embeddings.side_measured", share=f"{share:.1%}", chance=f"{chance:.1%}"))
 
 
 def _show_space(points: Points, answer: Answer[VocabularyMap], words: dict[str, str]) -> None:
@@ -181,3 +158,6 @@ def _show_space(points: Points, answer: Answer[VocabularyMap], words: dict[str, 
         stem="vocabulary_space",
         note=section("embeddings", "space_files"),
     )
+
+
+MAP = Part("embeddings", "map", _show)

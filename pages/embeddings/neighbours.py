@@ -3,19 +3,19 @@
 import streamlit as st
 
 from pages.embeddings.figures.vectors import word_bars
+from pages.room import Part
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, fragment
+from pages.ui.controls import Choice, Switch, Text, show_in_columns
+from pages.ui.experiment import ask_first, fragment, options_of
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, read_and_tell
-from pages.ui.url import choose, choose_from_list, suggested_text_input, switch
+from pages.ui.last_text import in_words
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer
 
-MEASURES = ("cosine", "centred", "euclidean")
 ANALOGIES = {
     "worst": ("best", "good", "bad", "worst"),
     "she": ("he", "man", "woman", "she"),
@@ -32,12 +32,13 @@ OF_CHARACTERS = {
     "slow_zh": ("差", "好", "快", "慢"),
 }
 FIRST_WORD = {"zh": "差"}  # by the language that a model reads; of all others "awful"
+EQUATION = "{} − {} + {} ≈ {}"
 OWN = "own"
 RANKS = {"first": 1, "ten": 10, "hundred": 100, "beyond": float("inf")}
 MOST_CHARACTERS = 60
 
 
-def _one_token(tokenizer: Tokenizer, word: str) -> Found:
+def one_token(tokenizer: Tokenizer, word: str) -> Found:
     """Return the one token of a word.
 
     Raises:
@@ -59,25 +60,43 @@ def _one_token(tokenizer: Tokenizer, word: str) -> Found:
     return found
 
 
-def ask_for_word(tokenizer: Tokenizer, label: str, *, name: str, default: str) -> Found | None:
-    """Show a text input for a word and return its one token; where it has none, that of the last word that had one."""
-    return read_and_tell(
-        name, suggested_text_input(label, default, name=name), default, lambda word: _one_token(tokenizer, word)
+def _token(view: View, word: str) -> Found | None:
+    return one_token(view.bundle.tokenizer, word)
+
+
+def _analogies(view: View) -> dict[str, tuple[str, str, str, str]]:
+    return OF_CHARACTERS if view.bundle.reads == "zh" else ANALOGIES
+
+
+def _equations(view: View) -> dict[str, str]:
+    return {name: EQUATION.format(*given) for name, given in _analogies(view).items()} | {OWN: t("embeddings.own")}
+
+
+WORD = Text(
+    "embeddings_word", lambda view: FIRST_WORD.get(view.bundle.reads, "awful"), label="embeddings.word", parse=_token
+)
+FRAGMENTS = Switch("embeddings_fragments", False, label="embeddings.fragments")
+MEASURE = Choice(
+    "embeddings_measure", ("cosine", "centred", "euclidean"), label="embeddings.measure", words="embeddings.measure_{}"
+)
+ANALOGY = Choice("embeddings_analogy", _equations, label="embeddings.analogy", form="list")
+OWN_WORDS = tuple(
+    Text(
+        f"embeddings_{name}",
+        lambda view, place=place: next(iter(_analogies(view).values()))[place],
+        label=f"embeddings.analogy_{name}",
+        parse=_token,
     )
+    for place, name in enumerate("abcd")
+)
 
 
 @fragment
-def show_neighbours(view: View) -> None:
+def _show_neighbours(view: View) -> None:
     """Show the nearest words of a typed word."""
     words = strings("embeddings")
-    word_place, switch_place = st.columns(2, vertical_alignment="center")
-    with word_place:
-        first = FIRST_WORD.get(view.bundle.reads, "awful")
-        found = ask_for_word(view.bundle.tokenizer, words["word"], name="embeddings_word", default=first)
-    with switch_place:
-        fragments = switch(words["fragments"], name="embeddings_fragments", default=False)
-    options = {name: words[f"measure_{name}"] for name in MEASURES}
-    measure = choose(words["measure"], options, name="embeddings_measure", default=MEASURES[0])
+    found, fragments = show_in_columns(view, WORD, FRAGMENTS, vertical_alignment="center")
+    measure = MEASURE.show(view)
     if found is None:
         return
     asked = {"token_id": found.ids[0], "k": 12, "measure": measure, "fragments": fragments}
@@ -105,40 +124,30 @@ def show_neighbours(view: View) -> None:
     st.caption(t("embeddings.near_facts", **facts, average=f"{near.average:.3f}"))
 
 
-def _equation(a: str, b: str, c: str, expected: str) -> str:
-    return f"{a} − {b} + {c} ≈ {expected}"
-
-
-def _known(view: View, word: str) -> Found | None:
-    found = find(view.bundle.tokenizer, word)
-    return found if found.known and len(found.ids) == 1 else None
+def known(view: View, word: str) -> Found | None:
+    """Return the one token of a word, None where it is none."""
+    try:
+        return _token(view, word)
+    except ValueError:
+        return None
 
 
 @fragment
-def show_analogies(view: View) -> None:
+def _show_analogies(view: View) -> None:
     """Ask at which rank the expected word will be, then show the words nearest to a - b + c."""
-    words = strings("embeddings")
-    there = OF_CHARACTERS if view.bundle.reads == "zh" else ANALOGIES
-    options = {name: _equation(*given) for name, given in there.items()} | {OWN: words["own"]}
-    chosen = choose_from_list(words["analogy"], options, name="embeddings_analogy") or OWN
-    given = there.get(chosen) or next(iter(there.values()))
-    ids = []
+    words, chosen = strings("embeddings"), ANALOGY.show(view)
     if chosen == OWN:
-        names = ("a", "b", "c", "d")
-        for name, default, place in zip(names, given, st.columns(4), strict=True):
-            with place:
-                label = words[f"analogy_{name}"]
-                ids.append(ask_for_word(view.bundle.tokenizer, label, name=f"embeddings_{name}", default=default))
+        ids = show_in_columns(view, *OWN_WORDS)
     else:
-        ids = [_known(view, word) for word in given]
-    known = [found for found in ids if found is not None]
-    if len(known) < len(given):
+        ids = [known(view, word) for word in _analogies(view)[chosen]]
+    given = [found for found in ids if found is not None]
+    if len(given) < len(ids):
         if chosen != OWN:
             st.info(words["analogy_absent"], icon=":material/info:")
         return
-    a, b, c, expected = (found.ids[0] for found in known)
-    shown = _equation(*(plain(found.labels[0]) for found in known))
-    ranks = {name: words[f"rank_{name}"] for name in RANKS}
+    a, b, c, expected = (found.ids[0] for found in given)
+    shown = EQUATION.format(*(plain(found.labels[0]) for found in given))
+    ranks = options_of("embeddings.rank_{}", RANKS)
     question = section("embeddings", "try_analogy").format(analogy=shown)
     cover = ask_first(question, ranks, name="embeddings_analogy", about=f"{view.bundle.name} {a} {b} {c} {expected}")
     answer = ask_once(analogy, bundle=view.bundle, a=a, b=b, c=c, expected=expected)
@@ -158,3 +167,17 @@ def show_analogies(view: View) -> None:
             high=1.05,
         )
         show_chart(chart, answer, key="embeddings_analogy_chart", stem="analogy", label=words["label_analogy"])
+
+
+def _show(view: View) -> None:
+    """Show the nearest words of a word, and analogies."""
+    near_place, analogy_place = st.columns(2, gap="large")
+    with near_place:
+        st.subheader(t("embeddings.near_heading"), anchor=False)
+        _show_neighbours(view)
+    with analogy_place:
+        st.subheader(t("embeddings.analogy_heading"), anchor=False)
+        _show_analogies(view)
+
+
+NEIGHBOURS = Part("embeddings", "neighbours", _show)

@@ -3,15 +3,16 @@
 import streamlit as st
 
 from pages.embeddings.figures.vectors import one_hot_matrix, product_matrix
+from pages.room import Part
 from pages.ui.asking import Answer, ask, forget_answer
-from pages.ui.experiment import ask_first, fragment
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, fragment, options_of
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
-from pages.ui.url import choose_from_list
 from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
 
@@ -19,21 +20,24 @@ RATIOS = {"ten": 10.0, "hundred": 100.0, "thousand": 1000.0, "more": float("inf"
 NUMBERS_SHOWN = 4
 
 
-def _choose_token(view: View) -> int:
+def _tokens(view: View) -> dict[str, str]:
+    """Return the places of the tokens, the longest first and special ones last, with their words."""
     encoding = view.encoding
     longest = max(range(len(encoding)), key=lambda place: (not encoding.special[place], len(encoding.labels[place])))
     order = sorted(range(len(encoding)), key=lambda place: (place != longest, encoding.special[place]))
-    options = {str(place): f"{place}  {encoding.labels[place]}" for place in order}
-    return int(choose_from_list(t("embeddings.token"), options, name="embeddings_token") or 0)
+    return {str(place): f"{place}  {encoding.labels[place]}" for place in order}
+
+
+TOKEN = Choice("embeddings_token", _tokens, label="embeddings.token", kind=int, form="list")
 
 
 @fragment
-def show_row(view: View) -> None:
+def _show(view: View) -> None:
     """Show one token's row, multiplied out and looked up."""
     words, ui = strings("embeddings"), strings("matrix")
     control, facts = st.columns([1, 3], vertical_alignment="bottom")
     with control:
-        place = _choose_token(view)
+        place = TOKEN.show(view)
     id_, label = view.encoding.ids[place], view.encoding.labels[place]
     answer = ask(one_hot_row, bundle=view.bundle, token_id=id_)
     found = answer.value
@@ -75,7 +79,7 @@ def _formula(found: OneHotRow, id_: int) -> str:
 
 def _try_times(view: View, row: Answer[OneHotRow]) -> None:
     st.subheader(t("embeddings.try_times"), anchor=False)
-    options = {name: t(f"embeddings.ratio_{name}") for name in RATIOS}
+    options = options_of("embeddings.ratio_{}", RATIOS)
     question = section("embeddings", "try_times").format(
         tokens=len(view.encoding), multiplications=f"{row.value.multiplications * len(view.encoding):,}"
     )
@@ -103,3 +107,6 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
             on_click=forget_answer,
             args=asked_of,
         )
+
+
+ROW = Part("embeddings", "row", _show)

@@ -2,26 +2,28 @@
 
 import streamlit as st
 
+from pages.embeddings.dot import try_dot
 from pages.embeddings.figures.vectors import cosine_matrix, norm_bars, same_word_curve, vectors_matrix
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice, Values
+from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.url import choose, chosen_option
 from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
 
 STAGES = ("looked_up", "with_positions", "after_layers")
+STAGE = Choice("embeddings_stage", STAGES, label="embeddings.stage", words="embeddings.stage_{}")
 SAME, CLOSE = 0.99, 0.5
 
 
-def live_sentence(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return a sentence's vectors at the chosen stage, their cosines and their lengths."""
-    words, ui = strings("embeddings"), strings("matrix")
-    stage = chosen_option("embeddings_stage", STAGES, default=STAGES[0])
+    words, ui, stage = strings("embeddings"), strings("matrix"), values[STAGE]
     answer = ask(sentence_vectors, **view.asked, stage=stage)
     found, version = answer.value, f"{stage}|{view.encoding.text}"
     vectors = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
@@ -34,13 +36,10 @@ def live_sentence(view: View) -> Live:
 
 
 @fragment
-def show_sentence(view: View) -> None:
+def _show_vectors(view: View) -> None:
     """Show a sentence's vectors at one stage."""
-    words = strings("embeddings")
-    stage = choose(
-        words["stage"], {name: words[f"stage_{name}"] for name in STAGES}, name="embeddings_stage", default=STAGES[0]
-    )
-    live = live_sentence(view)
+    stage = STAGE.show(view)
+    live = SENTENCE.live(view)
     vectors, cosines = (one for one in live.pictures if isinstance(one, Picture))
     (norms,) = live.drawings
     found = vectors.answer.value
@@ -58,32 +57,37 @@ def show_sentence(view: View) -> None:
     tell(section("embeddings", stage), small=True)
     tell(section("embeddings", "norms"))
     show_drawing(norms)
-    follow_finger("embeddings", "sentence", view, choices={"embeddings_stage": (STAGES, stage)})
+    SENTENCE.follow(view)
 
 
 @fragment
-def try_same_word(view: View) -> None:
+@experiment("embeddings_try_same", "embeddings.try_same")
+def _try_same_word(view: View) -> None:
     """Ask how similar the two vectors of a repeated word will be, then show their cosine after each layer."""
-    box = lazy_box(t("embeddings.try_same"), icon=":material/science:", key="embeddings_try_same")
-    if box is None:
-        return
     words = strings("embeddings")
-    with box:
-        try:
-            answer = ask(same_word, **view.asked)
-        except ValueError:
-            st.info(words["no_word_twice"], icon=":material/info:")
-            return
-        found = answer.value
-        question = section("embeddings", "try_same").format(
-            word=plain(found.label), first=found.first, second=found.second
-        )
-        options = {name: words[f"same_{name}"] for name in ("same", "close", "far")}
-        cover = ask_first(question, options, name="embeddings_same", about=f"{view.bundle.name} {view.encoding.text}")
-        last = float(found.cosine[-1])
-        outcome = "same" if last >= SAME else "close" if last >= CLOSE else "far"
-        measured = t("embeddings.same_measured", looked_up=f"{found.cosine[0]:.3f}", last=f"{last:.3f}")
-        cover.judge(outcome, measured)
-        with cover.picture():
-            chart = same_word_curve(found.cosine, words)
-            show_chart(chart, answer, key="embeddings_same", stem="same_word", label=words["label_same"])
+    try:
+        answer = ask(same_word, **view.asked)
+    except ValueError:
+        st.info(words["no_word_twice"], icon=":material/info:")
+        return
+    found = answer.value
+    question = section("embeddings", "try_same").format(word=plain(found.label), first=found.first, second=found.second)
+    options = options_of("embeddings.same_{}", ("same", "close", "far"))
+    cover = ask_first(question, options, name="embeddings_same", about=view.name)
+    last = float(found.cosine[-1])
+    outcome = "same" if last >= SAME else "close" if last >= CLOSE else "far"
+    measured = t("embeddings.same_measured", looked_up=f"{found.cosine[0]:.3f}", last=f"{last:.3f}")
+    cover.judge(outcome, measured)
+    with cover.picture():
+        chart = same_word_curve(found.cosine, words)
+        show_chart(chart, answer, key="embeddings_same", stem="same_word", label=words["label_same"])
+
+
+def _show(view: View) -> None:
+    """Show the sentence's vectors, and one word at two places."""
+    _show_vectors(view)
+    _try_same_word(view)
+    try_dot(view)
+
+
+SENTENCE = Part("embeddings", "sentence", _show, _picture, (STAGE,))

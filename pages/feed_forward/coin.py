@@ -1,60 +1,48 @@
 """The page's part on the coin: GELU as the mean of coin tosses that keep x or give 0."""
 
 import math
-from typing import Any
 
 import streamlit as st
 
 from pages.feed_forward.figures.activations import error_chart, tosses_chart
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import ask_first, fragment, say
+from pages.ui.controls import Seed, Slider, Values
+from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger
-from pages.ui.pickers import chosen_seed, next_seed
-from pages.ui.url import slid, slide
+from pages.ui.live import Live
 from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
 
-SEED = "feed_forward_seed"
-X: dict[str, Any] = {"low": -3.0, "high": 3.0, "name": "feed_forward_x", "default": 1.0, "step": 0.1}
-DRAWS: dict[str, Any] = {
-    "low": FIRST_DRAWS,
-    "high": MOST_DRAWS,
-    "name": "feed_forward_draws",
-    "default": 500,
-    "step": 10,
-}
+X = Slider("feed_forward_x", -3.0, 3.0, 1.0, step=0.1, label="feed_forward.coin_x", kind=float, format="%.1f")
+DRAWS = Slider("feed_forward_draws", FIRST_DRAWS, MOST_DRAWS, 500, step=10, label="feed_forward.coin_draws")
+SEED = Seed("feed_forward_seed")
 TIMES = 100
 FACTORS = {"none": 1, "ten": 10, "hundred": 100}
 
 
-def _toss_again() -> None:
-    next_seed(SEED)
-
-
-def live_coin(view: View) -> Live:
+def _picture(_: View, values: Values) -> Live:
     """Return the tosses and their mean."""
-    x, draws = round(float(slid(**X)), 1), int(slid(**DRAWS))
-    answer = ask_once(coin_tosses, x=x, draws=draws, seed=chosen_seed(SEED))
+    draws = values[DRAWS]
+    answer = ask_once(coin_tosses, x=round(values[X], 1), draws=draws, seed=values[SEED])
     chart = tosses_chart(answer.arrays, strings("feed_forward"))
     label = t("feed_forward.tosses_label", x=f"{answer.value.x:g}", draws=draws)
     return Live(drawings=(Drawing("feed_forward_tosses", chart, answer, "feed_forward_tosses", label),))
 
 
 @fragment
-def coin_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the tosses and their mean, and, after a prediction, how fast the error of the mean falls."""
     value_place, draws_place, again_place = st.columns([2, 2, 1], vertical_alignment="bottom", gap="large")
     with value_place:
-        x = slide(t("feed_forward.coin_x"), **X, format="%.1f")
+        X.show(view)
     with draws_place:
-        draws = slide(t("feed_forward.coin_draws"), **DRAWS)
+        draws = DRAWS.show(view)
     with again_place:
-        st.button(t("feed_forward.coin_again"), icon=":material/casino:", on_click=_toss_again, key="toss_again")
-    seed = chosen_seed(SEED)
-    (drawing,) = live_coin(view).drawings
+        st.button(t("feed_forward.coin_again"), icon=":material/casino:", on_click=SEED.next, key="toss_again")
+    (drawing,) = BERNOULLI.live(view).drawings
     answer: Answer[CoinTosses] = drawing.answer
     found = answer.value
     numbers = {
@@ -69,15 +57,15 @@ def coin_part(view: View) -> None:
     tosses, errors = st.columns(2, gap="large")
     with tosses:
         show_drawing(drawing)
-        st.caption(t("feed_forward.coin_note", seed=seed, draws=f"{int(draws):,}"))
+        st.caption(t("feed_forward.coin_note", seed=SEED.read(), draws=f"{draws:,}"))
     with errors:
         _errors(answer)
-    follow_finger("feed_forward", "bernoulli", view, sliders={X["name"]: round(x, 1), DRAWS["name"]: draws})
+    BERNOULLI.follow(view)
     tell(section("feed_forward", "coin_after"))
 
 
 def _errors(answer: Answer[CoinTosses]) -> None:
-    options = {name: t(f"feed_forward.falls_{name}") for name in FACTORS}
+    options = options_of("feed_forward.falls_{}", FACTORS)
     cover = ask_first(section("feed_forward", "try_coin").format(times=TIMES), options, name="feed_forward_coin_error")
     found = answer.value
     if math.isnan(found.slope):
@@ -103,3 +91,6 @@ def _errors(answer: Answer[CoinTosses]) -> None:
             stem="feed_forward_coin_error",
             label=t("feed_forward.error_label", slope=f"{found.slope:.3f}"),
         )
+
+
+BERNOULLI = Part("feed_forward", "bernoulli", _show, _picture, (X, DRAWS, SEED))

@@ -6,7 +6,7 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import section, t
 from pages.ui.number_format import significant
@@ -16,52 +16,49 @@ ROUNDING = 1e-5  # of the greatest output; sums of some hundred products in 32 b
 LITTLE = 1e-2
 
 
+@experiment("feed_forward_convolution_open", "feed_forward.try_convolution")
 def try_convolution(view: View, layer: int) -> None:
     """Ask whether the convolution differs once the positions go in backwards, and show both versions' differences."""
-    box = lazy_box(t("feed_forward.try_convolution"), icon=":material/science:", key="feed_forward_convolution_open")
-    if box is None:
-        return
-    with box:
-        answer = ask_once(as_convolution, **view.asked, layer=layer)
-        found = answer.value
-        inner, outer = (" × ".join(map(str, kernel)) for kernel in found.kernels)
-        st.code(
-            f"x = x.mT                                  # (d_model, pos)\n"
-            f"x = activation(conv1d(x, W1[:, :, None], b1))  # {inner}\n"
-            f"x = conv1d(x, W2[:, :, None], b2).mT           # {outer}",
-            language="python",
+    answer = ask_once(as_convolution, **view.asked, layer=layer)
+    found = answer.value
+    inner, outer = (" × ".join(map(str, kernel)) for kernel in found.kernels)
+    st.code(
+        f"x = x.mT                                  # (d_model, pos)\n"
+        f"x = activation(conv1d(x, W1[:, :, None], b1))  # {inner}\n"
+        f"x = conv1d(x, W2[:, :, None], b2).mT           # {outer}",
+        language="python",
+    )
+    options = options_of("feed_forward.convolution_{}", ("same", "little", "other"))
+    cover = ask_first(
+        section("feed_forward", "try_convolution"),
+        options,
+        name="feed_forward_convolution",
+        about=f"{view.bundle.name} {layer} {view.encoding.text}",
+    )
+    share = found.reordered / max(found.greatest, 1e-12)
+    cover.judge("same" if share <= ROUNDING else "little" if share <= LITTLE else "other")
+    with cover.picture():
+        chart = bars(
+            tuple(f"{place} {label}" for place, label in enumerate(view.encoding.labels[: len(found.apart)])),
+            {t("feed_forward.convolution_apart"): found.apart},
+            across=t("feed_forward.token"),
+            up=Side(t("feed_forward.convolution_apart"), format="~g"),
+            hues=(HUES["residual"],),
+            height=200,
         )
-        options = {name: t(f"feed_forward.convolution_{name}") for name in ("same", "little", "other")}
-        cover = ask_first(
-            section("feed_forward", "try_convolution"),
-            options,
-            name="feed_forward_convolution",
-            about=f"{view.bundle.name} {layer} {view.encoding.text}",
+        show_chart(
+            chart,
+            answer,
+            key="feed_forward_convolution",
+            stem="feed_forward_convolution",
+            label=t("feed_forward.convolution_label"),
         )
-        share = found.reordered / max(found.greatest, 1e-12)
-        cover.judge("same" if share <= ROUNDING else "little" if share <= LITTLE else "other")
-        with cover.picture():
-            chart = bars(
-                tuple(f"{place} {label}" for place, label in enumerate(view.encoding.labels[: len(found.apart)])),
-                {t("feed_forward.convolution_apart"): found.apart},
-                across=t("feed_forward.token"),
-                up=Side(t("feed_forward.convolution_apart"), format="~g"),
-                hues=(HUES["residual"],),
-                height=200,
+        say(
+            t(
+                "feed_forward.convolution_measured",
+                greatest=significant(found.greatest, 3),
+                difference=significant(found.difference),
+                reordered=significant(found.reordered),
             )
-            show_chart(
-                chart,
-                answer,
-                key="feed_forward_convolution",
-                stem="feed_forward_convolution",
-                label=t("feed_forward.convolution_label"),
-            )
-            say(
-                t(
-                    "feed_forward.convolution_measured",
-                    greatest=significant(found.greatest, 3),
-                    difference=significant(found.difference),
-                    reordered=significant(found.reordered),
-                )
-            )
-            say(section("feed_forward", "convolution_after"), small=True)
+        )
+        say(section("feed_forward", "convolution_after"), small=True)

@@ -4,17 +4,17 @@ import streamlit as st
 
 from pages.feed_forward.convolution import try_convolution
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import as_old, ask_first, fragment, lazy_box, say
+from pages.ui.controls import Slider, Values, layer_control, show_in_columns
+from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_matrix, show_picture
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.pickers import choose_layer, chosen_number, layer_choices
-from pages.ui.url import forget, keep, slid, slide
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from pages.ui.waiting import awaited
 from transformer_core.analysis.feed_forward.neurons import (
@@ -29,19 +29,30 @@ from transformer_core.analysis.feed_forward.neurons import (
 
 SENTENCES = 300
 TOP = 24
-NEURON = "feed_forward_neuron"
 MOVES = ("nothing", "little", "much", "flips")
 LITTLE, MUCH = 0.1, 5.0  # percentage points
 HEIGHT = 700  # of what stands side by side
 AROUND = 42  # characters of context on either side
 
 
-def live_neurons(view: View) -> Live:
+def _strongest(view: View) -> Answer[Neurons]:
+    return ask_once(neurons, **view.asked, layer=LAYER.read(view), top=min(TOP, view.bundle.config.d_ff))
+
+
+LAYER = layer_control("feed_forward.layer")
+NEURON = Slider(
+    "feed_forward_neuron",
+    0,
+    lambda view: view.bundle.config.d_ff - 1,
+    lambda view: _strongest(view).value.columns[0],
+    label="feed_forward.choose_neuron",
+)
+
+
+def _picture(view: View, values: Values) -> Live:
     """Return the strongest neurons of the chosen layer, with the chosen one pinned."""
-    config, layer = view.bundle.config, chosen_number("layer", view.bundle.config.n_layers)
-    answer = ask_once(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
+    answer, layer, neuron = _strongest(view), values[LAYER], values[NEURON]
     found = answer.value
-    neuron = _chosen_neuron(view, found)
     figure = strongest_figure(
         found.activation,
         found.columns,
@@ -54,34 +65,21 @@ def live_neurons(view: View) -> Live:
     return Live((Picture("feed_forward_strongest", figure, answer, pins=False),))
 
 
-def _chosen_neuron(view: View, found: Neurons) -> int:
-    """Return the neuron that is chosen, the strongest at first, without the slider."""
-    return int(slid(0, view.bundle.config.d_ff - 1, name=NEURON, default=int(found.columns[0])))
-
-
 @fragment
-def neurons_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
-    config = view.bundle.config
-    layers, chosen = st.columns([1, 1], gap="large")
-    with layers:
-        layer = choose_layer(t("feed_forward.layer"), view)
-    answer = ask_once(neurons, **view.asked, layer=layer, top=min(TOP, config.d_ff))
-    found, strongest = answer.value, int(answer.value.columns[0])
-    with chosen:
-        neuron = int(slide(t("feed_forward.choose_neuron"), 0, config.d_ff - 1, name=NEURON, default=strongest))
-    (picture,) = (one for one in live_neurons(view).pictures if isinstance(one, Picture))
+    layer, neuron = show_in_columns(view, LAYER, NEURON, gap="large")
+    (picture,) = (one for one in NEURONS.live(view).pictures if isinstance(one, Picture))
+    columns = picture.answer.value.columns
 
     def on_cell(cell: tuple[int, int] | None) -> None:
-        if cell is not None and cell[1] < len(found.columns):
-            forget(NEURON)
-            keep(NEURON, str(found.columns[cell[1]]), "")
+        if cell is not None and cell[1] < len(columns):
+            NEURON.take(int(columns[cell[1]]), view)
 
     show_picture(picture, on_cell=on_cell)
     export_picture(picture)
-    slider: dict[str, float | str] = {NEURON: "" if neuron == strongest else neuron}
-    follow_finger("feed_forward", "neurons", view, choices=layer_choices(view), sliders=slider)
-    _whole(view, answer, layer)
+    NEURONS.follow(view)
+    _whole(view, picture.answer, layer)
     left, right = st.columns(2, gap="large")
     with left:
         _exciting(view, layer, neuron)
@@ -95,33 +93,30 @@ def _cell(found: Neurons, neuron: int) -> tuple[int, int] | None:
     return (int(found.activation[:, neuron].argmax()), columns.index(neuron)) if neuron in columns else None
 
 
+@experiment("feed_forward_whole_open", "feed_forward.whole_open", icon=":material/zoom_out_map:")
 def _whole(view: View, answer: Answer[Neurons], layer: int) -> None:
-    box = lazy_box(t("feed_forward.whole_open"), icon=":material/zoom_out_map:", key="feed_forward_whole_open")
-    if box is None:
-        return
-    with box:
-        activation, labels = answer.value.activation, view.encoding.labels
-        figure = whole_figure(
-            activation,
-            labels,
-            strings("feed_forward"),
-            strings("matrix"),
-            version=f"whole {layer}|{view.encoding.text}",
-        )
-        show_matrix(figure, answer, key="feed_forward_whole")
-        export_matrix(figure, answer, key="feed_forward_whole")
+    activation, labels = answer.value.activation, view.encoding.labels
+    figure = whole_figure(
+        activation,
+        labels,
+        strings("feed_forward"),
+        strings("matrix"),
+        version=f"whole {layer}|{view.encoding.text}",
+    )
+    show_matrix(figure, answer, key="feed_forward_whole")
+    export_matrix(figure, answer, key="feed_forward_whole")
 
 
 def _exciting(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.exciting", layer=layer, neuron=neuron), anchor=False)
-    said, asked = t("feed_forward.reading", count=SENTENCES), {"bundle": view.bundle, "sentences": SENTENCES}
     answer = awaited(
         exciting_tokens,
-        said,
+        t("feed_forward.reading", count=SENTENCES),
         key="feed_forward_exciting",
         height=HEIGHT,
         stays=True,
-        **asked,
+        bundle=view.bundle,
+        sentences=SENTENCES,
         layer=layer,
         neuron=neuron,
     )
@@ -142,18 +137,17 @@ def _without(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.without", layer=layer, neuron=neuron), anchor=False)
     if not concludes(view):
         return
-    options = {name: t(f"feed_forward.moves_{name}") for name in MOVES}
+    options = options_of("feed_forward.moves_{}", MOVES)
     cover = ask_first(
         section("feed_forward", "try_neuron").format(layer=layer, neuron=neuron),
         options,
         name="feed_forward_without",
-        about=f"{view.bundle.name} {view.encoding.text} {layer}.{neuron}",
+        about=f"{view.name} {layer}.{neuron}",
     )
-    judgement, said = st.container(), t("feed_forward.each_off", count=view.bundle.config.d_ff)
     with cover.picture():
         answer = awaited(
             without_neuron,
-            said,
+            t("feed_forward.each_off", count=view.bundle.config.d_ff),
             key="feed_forward_without",
             height=HEIGHT,
             stays=True,
@@ -176,8 +170,7 @@ def _without(view: View, layer: int, neuron: int) -> None:
             t("feed_forward.moves_note", rho=f"{found.agreement.rho:+.2f}", chance=significant(found.agreement.chance)),
             small=True,
         )
-    with judgement, as_old(answer, key="feed_forward_without"):
-        cover.judge(size_of_move(found.moved, flipped=found.flipped), _measured(view, found))
+    cover.judge(size_of_move(found.moved, flipped=found.flipped), _measured(view, found), of=answer)
 
 
 def size_of_move(moved: float, *, flipped: bool) -> str:
@@ -200,16 +193,16 @@ def _measured(view: View, found: WithoutNeuron) -> str:
 
 
 @fragment
-def dead_part(view: View) -> None:
+def _show_dead(view: View) -> None:
     """Ask how many neurons never rise above 0, then count them by layer."""
-    options = {name: t(f"feed_forward.dead_{name}") for name in ("none", "few", "many")}
+    options = options_of("feed_forward.dead_{}", ("none", "few", "many"))
     question = section("feed_forward", "try_dead").format(
         count=SENTENCES, neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
     )
     cover = ask_first(question, options, name="feed_forward_dead", about=view.bundle.name)
-    judgement, said = st.container(), t("feed_forward.reading", count=SENTENCES)
+    reading = t("feed_forward.reading", count=SENTENCES)
     with cover.picture():
-        answer = awaited(corpus_neurons, said, key="feed_forward_dead", bundle=view.bundle, sentences=SENTENCES)
+        answer = awaited(corpus_neurons, reading, key="feed_forward_dead", bundle=view.bundle, sentences=SENTENCES)
         if answer is None:
             return
         found = answer.value
@@ -236,8 +229,7 @@ def dead_part(view: View) -> None:
             )
         say(section("feed_forward", "dead_after"))
     share = found.never_above_zero.sum() / (found.neurons * len(found.never_above_zero))
-    with judgement:
-        cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
+    cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
 
 
 def _counts(found: CorpusNeurons) -> str:
@@ -247,3 +239,7 @@ def _counts(found: CorpusNeurons) -> str:
         for layer, counts in enumerate(zip(found.never_above_zero, found.in_band, strict=True))
     ]
     return markdown_table(head, rows, right=len(head))
+
+
+NEURONS = Part("feed_forward", "neurons", _show, _picture, (LAYER, NEURON))
+DEAD = Part("feed_forward", "dead", _show_dead)

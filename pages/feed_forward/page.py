@@ -1,20 +1,17 @@
 """Feed-forward: activations and the sentence's neurons on them, GELU as a coin, what single neurons do."""
 
-from pages.feed_forward.coin import coin_part
-from pages.feed_forward.curves import curves_part
-from pages.feed_forward.neurons import dead_part, neurons_part
-from pages.feed_forward.swap import swap_part
+from pages.feed_forward.coin import BERNOULLI
+from pages.feed_forward.curves import CURVES
+from pages.feed_forward.neurons import DEAD, NEURONS
+from pages.feed_forward.swap import SWAP
+from pages.room import Page
 from pages.ui.header import header
 from pages.ui.models import READERS
-from pages.ui.page_layout import parts_page
 
-PARTS = {
-    "curves": curves_part,
-    "bernoulli": coin_part,
-    "neurons": neurons_part,
-    "dead": dead_part,
-    "swap": swap_part,
-}
 SITES = ("*.feed_forward.activation", "*.feed_forward.pre_activation")
+FEED_FORWARD = Page(
+    "feed_forward", lambda: header(kinds=READERS), (CURVES, BERNOULLI, NEURONS, DEAD, SWAP), sites=SITES
+)
 
-parts_page("feed_forward", lambda: header(kinds=READERS), PARTS, sites=SITES)
+if __name__ == "__main__":
+    FEED_FORWARD.show()

@@ -6,9 +6,10 @@ import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
 from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, covered, fragment, say
+from pages.ui.experiment import ask_first, covered, fragment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table
@@ -23,17 +24,17 @@ from transformer_core.analysis.feed_forward.other_activation import (
 
 
 @fragment
-def swap_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask what another activation does to the verdict, then show it, on the sentence and on the corpus."""
     if not concludes(view):
         return
     used = view.bundle.config.activation
     other = "gelu" if used == "relu" else "relu"
-    options = {name: t(f"feed_forward.moves_{name}") for name in MOVES}
+    options = options_of("feed_forward.moves_{}", MOVES)
     question = section("feed_forward", "try_swap").format(
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
-    cover = ask_first(question, options, name="feed_forward_swap", about=f"{view.bundle.name} {view.encoding.text}")
+    cover = ask_first(question, options, name="feed_forward_swap", about=view.name)
     swapped = ask(swapped_activation, **view.asked)
     found = swapped.value
     place = found.names.index(other)
@@ -51,9 +52,9 @@ def swap_part(view: View) -> None:
             )
         with corpus:
             if not covered() and classifies(view):
-                said = t("feed_forward.reading", count=SENTENCES)
+                reading = t("feed_forward.reading", count=SENTENCES)
                 asked: dict[str, Any] = {"bundle": view.bundle, "sentences": SENTENCES}
-                answer = awaited(swapped_on_corpus, said, key="feed_forward_corpus", **asked)
+                answer = awaited(swapped_on_corpus, reading, key="feed_forward_corpus", **asked)
                 if answer is not None:
                     say(_table(answer.value))
         say(section("feed_forward", "swap_after"))
@@ -82,3 +83,6 @@ def _table(found: SwappedOnCorpus) -> str:
         for row, accuracy in zip(rows, found.accuracy, strict=True):
             row.append(f"{accuracy:.1%}")
     return f"**{title}**\n\n{markdown_table(head, rows, right=len(head) - 1)}"
+
+
+SWAP = Part("feed_forward", "swap", _show)

@@ -20,11 +20,12 @@ from starlette.routing import Route
 from pages.film.figures.page import film_data
 from pages.film.reading import listening, reading
 from pages.ui.component import registered
+from pages.ui.hooks import before_stopping
 from pages.ui.language import LANGUAGES, language, strings, words
+from pages.ui.link import below_base
 from pages.ui.runs import find_run
-from pages.ui.server import before_stopping
 from pages.ui.turns import Lane, in_turn
-from pages.ui.url import below_base, whole_number
+from pages.ui.url import whole_number
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 

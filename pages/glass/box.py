@@ -1,9 +1,10 @@
 """The box under the glass: any tensor of a model with its formula, its numbers, their check and its line of code."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from pages.figures.matrix import MatrixFigure
@@ -20,15 +21,15 @@ from pages.glass.cell import (
 from pages.glass.choice import choose_tensor, default_of
 from pages.glass.figures import Slice, slice_of, tensor_figure
 from pages.ui.asking import Answer
+from pages.ui.controls import Choice
 from pages.ui.device import device_of_model
-from pages.ui.experiment import lazy_box
+from pages.ui.experiment import experiment
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import plain, strings, t
 from pages.ui.link import LIVE
 from pages.ui.live import Live, follow_choice
 from pages.ui.matrix import show_matrix
-from pages.ui.pickers import choose_head, chosen_number
 from pages.ui.url import in_url, remember
 from pages.ui.verdict import class_word
 from transformer_core.analysis.arithmetic import (
@@ -48,6 +49,7 @@ TARGET = re.compile(r"([0-9]{1,7}(\.[0-9]{1,7}){0,511})?")  # ids with points be
 TOKEN_AXES = ("pos", "query_pos", "key_pos")
 
 
+@experiment("glass_open", "glass.heading", icon=":material/search:")
 def under_the_glass(
     view: View,
     *,
@@ -63,10 +65,7 @@ def under_the_glass(
         target_ids: returns the token ids that a translation model's decoder reads, the start token first; called once
             the box is open.
     """
-    box = lazy_box(t("glass.heading"), icon=":material/search:", key="glass_open")
-    if box is not None:
-        with box:
-            _glass(view, sites, dict(edits or {}), None if target_ids is None else target_ids())
+    _glass(view, sites, dict(edits or {}), None if target_ids is None else target_ids())
 
 
 def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[str, tuple[str, ...]]:
@@ -77,6 +76,12 @@ def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[s
     if ".cross_attention." in name or ".alignment." in name:
         labels["key_pos"] = source
     return labels | {"class": tuple(map(class_word, view.bundle.labels))}
+
+
+def _heads(values: np.ndarray, axes: Sequence[str]) -> Choice[int]:
+    """Return the choice of a head of a tensor, 0 where it has no heads."""
+    count = values.shape[axes.index("head")] if "head" in axes else 1
+    return Choice("glass_head", range(count), label="glass.head", kind=int)
 
 
 def live_cell(view: View) -> Live:
@@ -95,30 +100,23 @@ def live_cell(view: View) -> Live:
     if name not in run.trace:
         raise ValueError(f"glass={name[:80]!r} is not recorded")
     values, axes = values_of(run, name)
-    head = chosen_number("glass_head", values.shape[axes.index("head")]) if "head" in axes else 0
-    part = slice_of(values, axes, head)
+    part = slice_of(values, axes, _heads(values, axes).read())
     cell = part.cell(in_url(CELL)) or part.strongest()
     return explained(part, cell, explain_cell(run, name, part.index(cell)), labels)
 
 
 def _follow(view: View, name: str, part: Slice, cell: tuple[int, int], target_ids: tuple[int, ...] | None) -> None:
-    said = {"model": view.bundle.name, "text": view.encoding.text, "glass": name, "glass_head": str(part.head)}
+    link = {"model": view.bundle.name, "text": view.encoding.text, "glass": name, "glass_head": str(part.head)}
     target = ".".join(map(str, target_ids or ()))
-    follow_choice("glass", "cell", said | {"glass_target": target, CELL: f"{cell[0]}.{cell[1]}"})
-
-
-def _choose_head(found: Recomputed) -> int:
-    if "head" not in found.axes:
-        return 0
-    return choose_head(t("glass.head"), found.values.shape[found.axes.index("head")], name="glass_head")
+    follow_choice("glass", "cell", link | {"glass_target": target, CELL: f"{cell[0]}.{cell[1]}"})
 
 
 def _cell(part: Slice) -> tuple[int, int]:
     """Return the cell that the URL names, else the strongest; a toast refuses a link to one outside the matrix."""
-    asked = st.query_params.get("glass_cell")
+    asked = st.query_params.get(CELL)
     cell = part.cell(asked)
     if asked is not None and cell is None:
-        remember("glass_cell", None)
+        remember(CELL, None)
         if "glass_seen" not in st.session_state:  # later, the cell is left from another text or tensor
             size = " × ".join(map(str, part.matrix.shape))
             st.toast(
@@ -129,7 +127,7 @@ def _cell(part: Slice) -> tuple[int, int]:
 
 
 def _keep_cell(cell: tuple[int, int] | None) -> None:
-    remember("glass_cell", None if cell is None else f"{cell[0]}.{cell[1]}")
+    remember(CELL, None if cell is None else f"{cell[0]}.{cell[1]}")
 
 
 def _figure(
@@ -163,7 +161,8 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
     name = choose_tensor(list(run.trace), default, part_place, tensor_place)
     found, labels = recompute(run, name), _labels(view, name, target_ids)
     with head_place:
-        part = slice_of(found.values, found.axes, _choose_head(found))
+        head = _heads(found.values, found.axes).show() if "head" in found.axes else 0
+        part = slice_of(found.values, found.axes, head)
     show_facts(site_of(name), found)
     cell = _cell(part)
     arithmetic = explain_cell(run, name, part.index(cell))

@@ -1,25 +1,24 @@
 """The page's part on the logit lens: every layer's first choice at every place, and the answer at one place."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
 from pages.figures.lens import lens_board
 from pages.gpt.figures import bits_by_stage, chance_by_stage, rank_by_stage
 from pages.gpt.mask import written
-from pages.gpt.text import BACK, choose_place, chosen_place, go_to
+from pages.gpt.text import BACK, SITES, go_to
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Slider, Values
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
-from pages.ui.live import Live, follow_finger
-from pages.ui.url import slid, slide
+from pages.ui.live import Live
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
 
 MOST_LETTERS, MOST_WORDS = 24, 14  # places that fit side by side where tokens are letters, and where they are words
-FIRST = "gpt_first"
 LITTLE, MUCH = 0.1, 1.0  # bits
 
 
@@ -28,20 +27,21 @@ def _shown(view: View) -> int:
     return MOST_LETTERS if all(len(label) == 1 for label in view.encoding.labels) else MOST_WORDS
 
 
-def _firsts(view: View) -> dict[str, Any] | None:
-    """Return what the slider of the first place can hold; None where all places are shown."""
-    last = len(view.encoding) - _shown(view) + 1
-    return {"low": 1, "high": last, "name": FIRST, "default": last} if last > 1 else None
+def _last_first(view: View) -> int:
+    """Return the first place from which on all others are shown."""
+    return max(1, len(view.encoding) - _shown(view) + 1)
 
 
-def live_lens(view: View) -> Live:
+FIRST = Slider("gpt_first", 1, _last_first, _last_first, label="gpt.first_place")
+
+
+def _lens(view: View, first: int) -> Answer[Lens]:
+    return ask_once(logit_lens, **view.asked, first=first, count=_shown(view))
+
+
+def _picture(view: View, values: Values) -> Live:
     """Return the board and, where the chosen place is on it, the answer there layer by layer."""
-    firsts = _firsts(view)
-    first = 1 if firsts is None else int(slid(**firsts))
-    return _live(view, ask_once(logit_lens, **view.asked, first=first, count=_shown(view)), chosen_place(view))
-
-
-def _live(view: View, answer: Answer[Lens], place: int) -> Live:
+    answer, place = _lens(view, values[FIRST]), len(view.encoding) + values[BACK]
     found = answer.value
     board = lens_board(
         found.choices,
@@ -65,21 +65,19 @@ def _live(view: View, answer: Answer[Lens], place: int) -> Live:
     return Live(drawings=tuple(drawings))
 
 
-def lens_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
-    size, firsts = len(view.encoding), _firsts(view)
     left, right = st.columns(2, gap="large")
     with left:
-        place = choose_place(view)
+        place = len(view.encoding) + BACK.show(view)
     with right:
-        first = 1 if firsts is None else int(slide(t("gpt.first_place"), **firsts))
+        first = FIRST.show(view)
     with st.spinner(t("gpt.reading")):
-        answer = ask_once(logit_lens, **view.asked, first=first, count=_shown(view))
+        answer = _lens(view, first)
     found = answer.value
-    board, *of_place = _live(view, answer, place).drawings
-    show_drawing(board, on_place=lambda where: go_to(where, size))
-    moved = {FIRST: first if first != firsts["default"] else ""} if firsts else {}
-    follow_finger("gpt", "lens", view, sliders={BACK: place - size if place != size else ""} | moved)
+    board, *of_place = LENS.live(view).drawings
+    show_drawing(board, on_place=lambda where: go_to(where, view))
+    LENS.follow(view)
     st.caption(t("gpt.lens_check", difference=written(found.difference)))
     if place in found.places:
         _place(answer, found.places.index(place), of_place)
@@ -114,32 +112,32 @@ def _place(answer: Answer[Lens], column: int, drawings: Sequence[Drawing]) -> No
             show_drawing(drawing)
 
 
+@experiment("gpt_lens_open", "gpt.try_lens")
 def _last(view: View, answer: Answer[Lens]) -> None:
-    box = lazy_box(t("gpt.try_lens"), icon=":material/science:", key="gpt_lens_open")
-    if box is None:
+    found = answer.value
+    if not any(found.came):
+        st.info(t("gpt.lens_open"), icon=":material/info:")
         return
-    with box:
-        found = answer.value
-        if not any(found.came):
-            st.info(t("gpt.lens_open"), icon=":material/info:")
-            return
-        options = {name: t(f"gpt.last_{name}") for name in ("falls", "little", "some", "much")}
-        about = f"{view.bundle.name} {view.encoding.text} {found.places[0]}"
-        cover = ask_first(section("gpt", "try_lens"), options, name="gpt_lens", about=about)
-        without, full = (float(bits) for bits in found.mean_bits[-2:])
-        more = without - full
-        outcome = "falls" if more < 0 else "little" if more < LITTLE else "some" if more <= MUCH else "much"
-        early = int((found.settled < view.bundle.config.n_layers).sum())
-        measured = t(
-            "gpt.last_measured",
-            full=f"{full:.2f}",
-            without=f"{without:.2f}",
-            places=sum(map(bool, found.came)),
-            early=early,
-            count=len(found.places),
-        )
-        cover.judge(outcome, measured)
-        with cover.picture():
-            chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
-            show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
-            say(section("gpt", "lens_after"))
+    options = options_of("gpt.last_{}", ("falls", "little", "some", "much"))
+    question, about = section("gpt", "try_lens"), f"{view.name} {found.places[0]}"
+    cover = ask_first(question, options, name="gpt_lens", about=about)
+    without, full = (float(bits) for bits in found.mean_bits[-2:])
+    more = without - full
+    outcome = "falls" if more < 0 else "little" if more < LITTLE else "some" if more <= MUCH else "much"
+    early = int((found.settled < view.bundle.config.n_layers).sum())
+    measured = t(
+        "gpt.last_measured",
+        full=f"{full:.2f}",
+        without=f"{without:.2f}",
+        places=sum(map(bool, found.came)),
+        early=early,
+        count=len(found.places),
+    )
+    cover.judge(outcome, measured)
+    with cover.picture():
+        chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
+        show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
+        say(section("gpt", "lens_after"))
+
+
+LENS = Part("gpt", "lens", _show, _picture, (BACK, FIRST), SITES)

@@ -1,26 +1,25 @@
 """The page's part on the causal mask: a later word is changed, and the mask is taken off a trained model."""
 
 from contextlib import nullcontext
-from typing import Any
 
 import streamlit as st
 
 from pages.gpt.figures import moved_board, surprise_pairs
+from pages.gpt.text import SITES
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import Cover, ask_first, say
+from pages.ui.controls import Slider, Text, Values
+from pages.ui.experiment import Cover, ask_first, options_of, say
 from pages.ui.header import View, pause_of
 from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, read_and_tell
-from pages.ui.live import Live, follow_finger
+from pages.ui.last_text import in_words
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant
-from pages.ui.url import current, slid, slide, text_input
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, both_readings, changed_word, without_mask
 
-WORDS = "dragon"
 MOST_LETTERS = 60
-PLACE = "gpt_changed"  # counted from the end
 ALIKE = 0.05
 
 
@@ -29,26 +28,42 @@ def written(difference: float) -> str:
     return t("gpt.exactly_zero") if difference == 0 else significant(difference)
 
 
-def _ends(size: int) -> dict[str, Any]:
-    return {"low": -size, "high": -1, "name": PLACE, "default": -max(1, size // 3)}
+PLACE = Slider(  # counted from the end
+    "gpt_changed",
+    lambda view: -len(view.encoding),
+    -1,
+    lambda view: -max(1, len(view.encoding) // 3),
+    label="gpt.changed",
+)
 
 
-def _chosen_place(size: int) -> int:
-    """Return the place that is changed, without its slider."""
-    return size + int(slid(**_ends(size))) if size > 1 else size - 1
+def _changed(view: View, words: str) -> Answer[Changed]:
+    """Read the text with other words from the chosen place on.
+
+    Raises:
+        ValueError: if the words are missing, too long or cannot be read; its message is for the page.
+    """
+    if not words.strip() or len(words) > MOST_LETTERS:
+        raise ValueError(t("gpt.words_needed", most=MOST_LETTERS))
+    place = len(view.encoding) + PLACE.read(view)
+    before = view.encoding.surface(place)
+    if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
+        words = f" {words}"
+    with in_words():
+        own = ask_once(both_readings, **view.asked).value
+        return ask_once(changed_word, {"own": own}, **view.asked, place=place, words=words)
 
 
-def live_mask(view: View) -> Live:
+WORDS = Text("gpt_words", "dragon", label="gpt.words", parse=_changed, pause=lambda _: pause_of("gpt", "mask"))
+
+
+def _picture(view: View, values: Values) -> Live:
     """Return what the changed word moves with the mask and without it.
 
     Raises:
-        ValueError: the words cannot be read, or nothing changes.
+        ValueError: nothing changes.
     """
-    words = str(current("gpt_words") or WORDS)
-    return _live(view, _changed(view, _chosen_place(len(view.encoding)), words))
-
-
-def _live(view: View, answer: Answer[Changed]) -> Live:
+    answer = values[WORDS]
     found = answer.value
     if found.place < 0:
         raise ValueError(t("gpt.nothing_changed"))
@@ -64,57 +79,36 @@ def _live(view: View, answer: Answer[Changed]) -> Live:
     return Live((Picture("gpt_moved", board, answer),))
 
 
-def mask_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show what a changed word moves with the mask and without it, then the surprisal without the mask."""
-    size = len(view.encoding)
     where, what = st.columns(2, gap="large")
     with where:
-        if size > 1:
-            slide(t("gpt.changed"), **_ends(size))
-        place = _chosen_place(size)
+        place = len(view.encoding) + PLACE.show(view)
     with what:
-        words = text_input(t("gpt.words"), name="gpt_words", default=WORDS, pause=pause_of("gpt", "mask"))
-    answer = read_and_tell("gpt_words", words, WORDS, lambda words: _changed(view, place, words))
+        WORDS.show_box(view)
+    answer = WORDS.tell(view)
     if answer is None:
         return
     if answer.value.place < 0:
         st.info(t("gpt.nothing_changed"), icon=":material/info:")
     else:
-        _moved(view, answer, answer.arguments["words"])
-    slider = {PLACE: place - size if place - size != _ends(size)["default"] else ""}
-    follow_finger("gpt", "mask", view, boxes=("gpt_words",), sliders=slider)
+        _moved(view, answer.value, answer.arguments["words"])
+    MASK.follow(view)
     st.caption(t("gpt.changed_note", token=plain(view.encoding.labels[place]), place=place))
     _off(view)
 
 
-def _changed(view: View, place: int, words: str) -> Answer[Changed]:
-    """Read the text with other words from a place on.
-
-    Raises:
-        ValueError: if the words are missing, too long or cannot be read; its message is for the page.
-    """
-    if not words.strip() or len(words) > MOST_LETTERS:
-        raise ValueError(t("gpt.words_needed", most=MOST_LETTERS))
-    before = view.encoding.surface(place)
-    if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
-        words = f" {words}"
-    with in_words():
-        own = ask_once(both_readings, **view.asked).value
-        return ask_once(changed_word, {"own": own}, **view.asked, place=place, words=words)
-
-
-def _moved(view: View, answer: Answer[Changed], words: str) -> None:
-    found = answer.value
+def _moved(view: View, found: Changed, words: str) -> None:
     start, version = found.place, f"{view.encoding.text}|{words}|{found.place}"
     cover = None
     if start:
-        options = {name: t(f"gpt.moves_{name}") for name in ("none", "some", "all")}
+        options = options_of("gpt.moves_{}", ("none", "some", "all"))
         question = section("gpt", "try_unmasked").format(count=start)
         cover = ask_first(question, options, name="gpt_moved", about=f"{view.bundle.name} {version}")
     else:
         st.info(t("gpt.nothing_before"), icon=":material/info:")
     with cover.picture() if cover else nullcontext():
-        (board,) = (one for one in _live(view, answer).pictures if isinstance(one, Picture))
+        (board,) = (one for one in MASK.live(view).pictures if isinstance(one, Picture))
         show_picture(board)
         say(t("gpt.moved_note"), small=True)
         export_picture(board)
@@ -152,10 +146,8 @@ def _off(view: View) -> None:
     if len(view.encoding) == 1:
         st.info(t("gpt.nothing_before"), icon=":material/info:")
         return
-    options = {name: t(f"gpt.off_{name}") for name in ("better", "alike", "worse")}
-    cover = ask_first(
-        section("gpt", "try_off"), options, name="gpt_off", about=f"{view.bundle.name} {view.encoding.text}"
-    )
+    options = options_of("gpt.off_{}", ("better", "alike", "worse"))
+    cover = ask_first(section("gpt", "try_off"), options, name="gpt_off", about=view.name)
     answer = ask_once(without_mask, **view.asked)
     found = answer.value
     cover.judge(_outcome(found), _measured(found))
@@ -186,3 +178,6 @@ def _measured(found: Unmasked) -> str:
         right=found.right_unmasked,
         count=len(found.labels) - 1,
     )
+
+
+MASK = Part("gpt", "mask", _show, _picture, (PLACE, WORDS), SITES)

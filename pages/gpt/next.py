@@ -3,38 +3,40 @@
 import streamlit as st
 
 from pages.figures.likeliest import expected_bars
-from pages.gpt.text import BACK, TOP, choose_place, chosen_place, go_to, measured_text, strip_of
+from pages.gpt.text import BACK, SITES, TOP, go_to, measured_text, strip_of
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Values
+from pages.ui.experiment import ask_first, experiment
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected
 
 GUESSES = (0, 1, 3, 6)
 AROUND = 160
 
 
-def live_next(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the text with its surprisal, and the distribution at the chosen place."""
-    place = chosen_place(view)
+    place = len(view.encoding) + values[BACK]
     answer = ask(expected, **view.asked, place=place, top=TOP)
     return Live(drawings=(strip_of(measured_text(view), place), _bars(answer, key="gpt_expected")))
 
 
-def next_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the text with its surprisal, the distribution at one place, and a guess to compare with the model's."""
     strip_place = st.container()
-    place = choose_place(view)
-    strip, bars = live_next(view).drawings
+    place = len(view.encoding) + BACK.show(view)
+    strip, bars = NEXT.live(view).drawings
     with strip_place:
-        show_drawing(strip, on_place=lambda where: go_to(where, len(view.encoding)))
+        show_drawing(strip, on_place=lambda where: go_to(where, view))
     bars_place, numbers = st.columns([3, 2], gap="large")
     with bars_place:
         show_drawing(bars)
-    follow_finger("gpt", "next", view, sliders={BACK: place - len(view.encoding)})
+    NEXT.follow(view)
     with numbers:
         _numbers(view, bars.answer.value, strip.answer.value, place)
     _guess(view)
@@ -88,33 +90,33 @@ def _numbers(view: View, found: Expected, text: Surprisals, place: int) -> None:
         )
 
 
+@experiment("gpt_guess_open", "gpt.try_guess")
 def _guess(view: View) -> None:
-    box = lazy_box(t("gpt.try_guess"), icon=":material/science:", key="gpt_guess_open")
-    if box is None:
-        return
-    with box:
-        half = (len(view.encoding) + 1) // 2
-        end = view.encoding.offsets[half - 1][1]
-        begun = view.encoding.text[max(0, end - AROUND) : end]
-        answer = ask(expected, **view.asked, place=half, top=TOP)
-        found = answer.value
-        picked = sorted((found.labels[k], str(found.ids[k])) for k in GUESSES if k < len(found.ids))
-        options = {id_: plain(label) for label, id_ in picked}
-        question = t("gpt.guess", begun=plain(begun).replace("\n", " ⏎ "))
-        cover = ask_first(question, options, name="gpt_next", about=f"{view.bundle.name} {begun}")
-        measured = t(
-            "gpt.guess_measured",
-            chance=f"{_chance(found, cover.guess or str(found.ids[0])):.1%}",
-            entropy=f"{found.entropy:.2f}",
-        )
-        came = t("gpt.guess_end")
-        if found.came:
-            came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
-        cover.judge(str(found.ids[0]), joined(measured, came))
-        with cover.picture():
-            show_drawing(_bars(answer, key="gpt_guessed"))
+    half = (len(view.encoding) + 1) // 2
+    end = view.encoding.offsets[half - 1][1]
+    begun = view.encoding.text[max(0, end - AROUND) : end]
+    answer = ask(expected, **view.asked, place=half, top=TOP)
+    found = answer.value
+    picked = sorted((found.labels[k], str(found.ids[k])) for k in GUESSES if k < len(found.ids))
+    options = {id_: plain(label) for label, id_ in picked}
+    question = t("gpt.guess", begun=plain(begun).replace("\n", " ⏎ "))
+    cover = ask_first(question, options, name="gpt_next", about=f"{view.bundle.name} {begun}")
+    measured = t(
+        "gpt.guess_measured",
+        chance=f"{_chance(found, cover.guess or str(found.ids[0])):.1%}",
+        entropy=f"{found.entropy:.2f}",
+    )
+    came = t("gpt.guess_end")
+    if found.came:
+        came = t("gpt.guess_came", came=plain(found.came), rank=f"{found.came_rank:,}")
+    cover.judge(str(found.ids[0]), joined(measured, came))
+    with cover.picture():
+        show_drawing(_bars(answer, key="gpt_guessed"))
     tell(section("gpt", "next_after"))
 
 
 def _chance(found: Expected, guess: str) -> float:
     return float(found.probabilities[found.ids.tolist().index(int(guess))])
+
+
+NEXT = Part("gpt", "next", _show, _picture, (BACK,), SITES)

@@ -1,21 +1,15 @@
 """GPT: the next token, how it is sampled, writing on, verse, the answer layer by layer, and the causal mask."""
 
-from pages.gpt.draw import draw_part
-from pages.gpt.lens import lens_part
-from pages.gpt.mask import mask_part
-from pages.gpt.next import next_part
+from pages.gpt.draw import DRAW
+from pages.gpt.lens import LENS
+from pages.gpt.mask import MASK
+from pages.gpt.next import NEXT
 from pages.gpt.text import header_of_gpt
-from pages.gpt.verse import verse_part
-from pages.gpt.write import write_part
-from pages.ui.page_layout import parts_page
+from pages.gpt.verse import VERSE
+from pages.gpt.write import WRITE
+from pages.room import Page
 
-PARTS = {
-    "next": next_part,
-    "draw": draw_part,
-    "write": write_part,
-    "verse": verse_part,
-    "lens": lens_part,
-    "mask": mask_part,
-}
+GPT = Page("gpt", header_of_gpt, (NEXT, DRAW, WRITE, VERSE, LENS, MASK))
 
-parts_page("gpt", header_of_gpt, PARTS, sites=("logits", "decoder.final_norm.*", "decoder.*"))
+if __name__ == "__main__":
+    GPT.show()

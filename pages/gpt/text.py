@@ -3,14 +3,16 @@
 from pages.figures.token_strip import text_strip
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing
+from pages.ui.controls import Slider
 from pages.ui.header import View, header
 from pages.ui.language import t
-from pages.ui.url import forget, keep, slid, slide
 from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"
-BACK = "gpt_back"  # counted from the end, so that it stays at the end of a text that grows
+SITES = ("logits", "decoder.final_norm.*", "decoder.*")  # that the glass lists first
 TOP = 10
+# Counted from the end, so that it stays at the end of a text that grows.
+BACK = Slider("gpt_back", lambda view: 1 - len(view.encoding), 0, 0, label="gpt.place")
 
 
 def header_of_gpt() -> View:
@@ -18,24 +20,9 @@ def header_of_gpt() -> View:
     return header(kinds=("gpt",), example=EXAMPLE)
 
 
-def choose_place(view: View) -> int:
-    """Show the slider of the place in the text, and return how many tokens come before it."""
-    size = len(view.encoding)
-    if size == 1:
-        return 1
-    return size + int(slide(t("gpt.place"), 1 - size, 0, name=BACK, default=0))
-
-
-def chosen_place(view: View) -> int:
-    """Return how many tokens come before the chosen place, without its slider."""
-    size = len(view.encoding)
-    return size + int(slid(1 - size, 0, name=BACK, default=0)) if size > 1 else 1
-
-
-def go_to(place: int, size: int) -> None:
+def go_to(place: int, view: View) -> None:
     """Choose another place; only in a callback."""
-    forget(BACK)
-    keep(BACK, str(max(1, place) - size), "0")
+    BACK.take(max(1, place) - len(view.encoding))
 
 
 def strip_words() -> dict[str, str]:

@@ -5,33 +5,27 @@ Two experiments follow: does greedy writing end in a loop, and how much time doe
 
 import re
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
-from pages.gpt.draw import (
-    RULES,
-    SEED,
-    SamplingRules,
-    choose_rules,
-    choose_seed,
-    chosen_rules,
-    chosen_seed_of_draws,
-    next_draw,
-)
+from pages.gpt.draw import RULES, SEED, next_draw, rules_in, show_rules
 from pages.gpt.figures import cache_curves
-from pages.gpt.text import strip_words
+from pages.gpt.text import SITES, strip_words
+from pages.room import Part, values_of
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import ask_first, hidden, lazy_box, say
+from pages.ui.controls import Choice, Kept, Slider, Values
+from pages.ui.experiment import ask_first, experiment, hidden, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.number_format import significant
-from pages.ui.url import choose, chosen, chosen_option, forget, keep, slid, slide, whole_number
+from pages.ui.url import chosen, keep
 from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
@@ -42,10 +36,8 @@ from transformer_core.analysis.gpt.continuation import (
     written_on,
 )
 
-STEPS, STEP, CHOICES = "gpt_steps", "gpt_step", "gpt_choices"
-USUAL_STEPS = 24
+FIRST_STEPS = 24
 TARGET = "gpt_target"
-WAYS = ("sample", "greedy")
 MOST_CHOICES = 32
 PATTERN = re.compile(r"[0-9]{1,3}\.[0-9]{1,6}(_[0-9]{1,3}\.[0-9]{1,6})*")
 MORE = 24
@@ -58,89 +50,90 @@ SHORT, FAR = 2.0, 5.0
 Choices = tuple[tuple[int, int], ...]
 
 
-def _usual_steps(view: View) -> int:
+def _first_steps(view: View) -> int:
     """Return how many tokens are written at first: a poem to its end, of other texts a line or two."""
-    return view.bundle.config.max_len if view.bundle.measured.verse else USUAL_STEPS
+    return view.bundle.config.max_len if view.bundle.measured.verse else FIRST_STEPS
 
 
-def _steps_asked(usual: int) -> int:
-    """Return how many tokens are to be written, as kept or as in the URL."""
+@dataclass(frozen=True)
+class PutTokens(Kept[Choices]):
+    """The tokens that a person put in place of the model's, by their steps; other words in a link are refused."""
 
-    return chosen(STEPS, usual, lambda asked: whole_number(asked, MOST_STEPS), f"0 … {MOST_STEPS}")
+    def default_of(self, view: Any = None) -> Choices:
+        return ()
 
+    def read(self, view: Any = None) -> Choices:
+        vocab = min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size)
 
-def _keep_steps(steps: int, usual: int) -> None:
-    """Keep how many tokens have been written."""
-    keep(STEPS, str(steps), str(usual))
+        def read(asked: str) -> Choices | None:
+            if not PATTERN.fullmatch(asked):
+                return None
+            pairs = {int(step): int(id_) for step, _, id_ in (pair.partition(".") for pair in asked.split("_"))}
+            fits = len(pairs) <= MOST_CHOICES and all(step < MOST_STEPS and id_ < vocab for step, id_ in pairs.items())
+            return tuple(sorted(pairs.items())) if fits else None
 
-
-def _choices_asked(vocab: int) -> Choices:
-    """Return the tokens that a person put in place of the model's, as kept or as in the URL."""
-
-    def read(asked: str) -> Choices | None:
-        if not PATTERN.fullmatch(asked):
-            return None
-        pairs = {int(step): int(id_) for step, _, id_ in (pair.partition(".") for pair in asked.split("_"))}
-        fits = len(pairs) <= MOST_CHOICES and all(step < MOST_STEPS and id_ < vocab for step, id_ in pairs.items())
-        return tuple(sorted(pairs.items())) if fits else None
-
-    return chosen(CHOICES, (), read, t("gpt.choices_form", most=MOST_CHOICES))
+        return chosen(self.name, (), read, t("gpt.choices_form", most=MOST_CHOICES))
 
 
-def _put_token(choices: Choices, step: int, token_id: int) -> None:
-    """Put a token at a step and drop those that were put after it; only in a callback."""
-    kept = [pair for pair in choices if pair[0] < step][-(MOST_CHOICES - 1) :]
-    keep(CHOICES, "_".join(f"{at}.{id_}" for at, id_ in [*kept, (step, token_id)]), "")
+HOW = Choice("gpt_how", ("sample", "greedy"), label="gpt.how", words="gpt.how_{}")
+STEPS = Slider("gpt_steps", 0, MOST_STEPS, _first_steps, label="")  # without a widget: buttons move it
+CHOICES = PutTokens("gpt_choices")
+WRITING = (HOW, SEED, *RULES, CHOICES, STEPS)
 
 
-def _look_at(step: int) -> None:
-    """Move the scrubber to a step; only in a callback."""
-    forget(STEP)
-    keep(STEP, str(step), "")
+def _rules(values: Values) -> dict[str, Any]:
+    """Return how tokens are written."""
+    rules, seed = {"temperature": 1.0, "top_k": None, "top_p": None}, 0
+    if values[HOW] == "sample":
+        rules, seed = rules_in(values), values[SEED]
+    return {"how": values[HOW], **rules, "seed": seed, "choices": values[CHOICES]}
+
+
+def _written(view: View, values: Values) -> Answer[WrittenOn]:
+    return ask_once(written_on, **view.asked, **_rules(values), steps=values[STEPS])
+
+
+def _last(view: View) -> int:
+    """Return the last step that is written."""
+    return max(0, len(_written(view, values_of(WRITING, view)).value.steps) - 1)
+
+
+STEP = Slider("gpt_step", 0, _last, _last, label="gpt.step")
 
 
 def _ask_for(steps: int) -> None:
     """Have tokens written one by one, up to this step; only in a callback."""
     st.session_state[TARGET] = min(steps, MOST_STEPS)
-    forget(STEP)
+    STEP.forget()
 
 
-def _start_over(usual: int) -> None:
+def _start_over(view: View) -> None:
     """Drop all that was written; only in a callback."""
-    forget(STEP, CHOICES)
-    _keep_steps(0, usual)
+    STEP.forget()
+    CHOICES.forget()
+    STEPS.take(0, view)
 
 
-def _rules(view: View) -> dict[str, Any]:
+def _show_rules() -> None:
     how_place, seed_place, again_place = st.columns([3, 3, 2], gap="medium", vertical_alignment="bottom")
     with how_place:
-        ways = {name: t(f"gpt.how_{name}") for name in WAYS}
-        how = choose(t("gpt.how"), ways, name="gpt_how", default="sample")
+        how = HOW.show()
     if how == "sample":
         with seed_place:
-            choose_seed()
+            SEED.show()
         again_place.button(t("gpt.other_seed"), icon=":material/casino:", key="gpt_other_seed", on_click=next_draw)
-        choose_rules()
-    return _chosen_rules(view)
+        show_rules()
 
 
-def _chosen_rules(view: View) -> dict[str, Any]:
-    """Return how tokens are written, as the controls have it."""
-    how = chosen_option("gpt_how", WAYS, default="sample")
-    rules, seed = (chosen_rules(), chosen_seed_of_draws()) if how == "sample" else (SamplingRules(1.0, None, None), 0)
-    choices = _choices_asked(min(view.bundle.config.vocab_size, view.bundle.tokenizer.vocab_size))
-    return {"how": how, **rules.asked, "seed": seed, "choices": choices}
-
-
-def _buttons(steps: int, usual: int) -> None:
-    places = st.columns(4)
+def _buttons(view: View) -> None:
+    places, steps = st.columns(4), STEPS.read(view)
     full = steps >= MOST_STEPS
     more = min(MORE, MOST_STEPS - steps)
     buttons = (
         ("more", t("gpt.write_more", count=more), ":material/play_arrow:", _ask_for, (steps + more,), full),
         ("one", t("gpt.write_one"), ":material/skip_next:", _ask_for, (steps + 1,), full),
         ("stop", t("gpt.stop"), ":material/stop:", None, (), TARGET not in st.session_state),
-        ("over", t("gpt.start_over"), ":material/restart_alt:", _start_over, (usual,), steps == 0),
+        ("over", t("gpt.start_over"), ":material/restart_alt:", _start_over, (view,), steps == 0),
     )
     for place, (name, label, icon, call, arguments, disabled) in zip(places, buttons, strict=True):
         kind = "primary" if name == "more" else "secondary"
@@ -148,21 +141,19 @@ def _buttons(steps: int, usual: int) -> None:
         place.button(label, on_click=call, args=arguments, **options)
 
 
-def _write_live(view: View, asked: dict[str, Any], steps: int, page: Any) -> int:
-    """Write token by token up to the step asked for; another click interrupts it. Return how many are written."""
-    target = st.session_state.pop(TARGET, None)
-    if target is None:
-        return steps
+def _write_live(view: View, page: Any) -> None:
+    """Write token by token up to the step asked for; another click interrupts it."""
+    target, steps = st.session_state.pop(TARGET, 0), STEPS.read(view)
+    rules = _rules(values_of(WRITING, view))
     while steps < target:
         started = time.monotonic()
-        found = ask(written_on, **view.asked, **asked, steps=steps + 1).value
+        found = ask(written_on, **view.asked, **rules, steps=steps + 1).value
         if len(found.steps) <= steps:
             break
         steps += 1
-        _keep_steps(steps, _usual_steps(view))
+        keep(STEPS.name, str(steps), str(STEPS.default_of(view)))  # as take, but the link changes once
         page.code(f"{view.encoding.text}{found.written}▏", language=None, wrap_lines=True)
         time.sleep(max(0.0, PACE - (time.monotonic() - started)))
-    return steps
 
 
 def _strip(answer: Answer[WrittenOn], step: int) -> Drawing:
@@ -185,17 +176,6 @@ def _strip(answer: Answer[WrittenOn], step: int) -> Drawing:
     return Drawing("gpt_written", strip, answer, "gpt_written", t("gpt.written_label"))
 
 
-def _scrub(steps: int) -> int:
-    if steps > 1:
-        slide(t("gpt.step"), 0, steps - 1, name=STEP, default=steps - 1)
-    return _scrubbed(steps)
-
-
-def _scrubbed(steps: int) -> int:
-    """Return the step that the scrubber is at, without it."""
-    return int(slid(0, steps - 1, name=STEP, default=steps - 1)) if steps > 1 else 0
-
-
 def _step(answer: Answer[WrittenOn], step: ContinuationStep) -> Drawing:
     inside = step.top_ids.index(step.token_id) if step.token_id in step.top_ids else None
     words = {name: t(f"gpt.bar_{name}") for name in ("before", "after", "cut")}
@@ -205,20 +185,16 @@ def _step(answer: Answer[WrittenOn], step: ContinuationStep) -> Drawing:
     return Drawing("gpt_step_bars", chart, answer, "gpt_step", t("gpt.redrawn_label"))
 
 
-def live_write(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return what is written as a strip, and one step's distribution.
 
     Raises:
         ValueError: nothing is written.
     """
-    return _live(ask_once(written_on, **view.asked, **_chosen_rules(view), steps=_steps_asked(_usual_steps(view))))
-
-
-def _live(answer: Answer[WrittenOn]) -> Live:
+    answer, step = _written(view, values), values[STEP]
     steps = answer.value.steps
     if not steps:
         raise ValueError(f"steps={len(steps)} must be at least 1")
-    step = _scrubbed(len(steps))
     return Live(drawings=(_strip(answer, step), _step(answer, steps[step])))
 
 
@@ -230,16 +206,17 @@ def _numbers(step: ContinuationStep) -> None:
     tell(section("gpt", "put"), small=True)
 
 
-def _put(step: ContinuationStep, number: int, choices: Choices) -> None:
-    """Offer the other likely tokens of this step; a click puts one there."""
+def _put(view: View, step: ContinuationStep, number: int) -> None:
+    """Offer the other likely tokens of this step; a click puts one there, and drops those that were put after it."""
     named = dict(zip(step.top_ids, zip(step.top_labels, step.top_probabilities, strict=True), strict=True))
     key = f"gpt_put {number} {step.token_id}"
 
     def on_choice() -> None:
         token_id = st.session_state.get(key)
         if token_id is not None:
-            _put_token(choices, number, token_id)
-            _look_at(number)
+            before = [pair for pair in CHOICES.read(view) if pair[0] < number][-(MOST_CHOICES - 1) :]
+            CHOICES.set("_".join(f"{at}.{id_}" for at, id_ in [*before, (number, token_id)]))
+            STEP.take(number, view)
 
     st.pills(
         t("gpt.put"),
@@ -251,62 +228,53 @@ def _put(step: ContinuationStep, number: int, choices: Choices) -> None:
     )
 
 
+@experiment("gpt_circle_open", "gpt.try_circle")
 def _circle_box(view: View) -> None:
     """Ask whether greedy writing ends in a loop, then write and show it."""
-    box = lazy_box(t("gpt.try_circle"), icon=":material/science:", key="gpt_circle_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"gpt.circle_{name}") for name in ("no", "long", "short")}
-        question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
-        cover = ask_first(question, options, name="gpt_circle", about=f"{view.bundle.name} {view.encoding.text}")
-        judgement = st.container()
-        with cover.picture():
-            asked = {**view.asked, "steps": CIRCLE_STEPS}
-            answer = awaited(greedy_loop, t("gpt.writing"), key="gpt_circle", height=ROOM_OF_LINES, **asked)
-            if answer is None:
-                return
-            found = answer.value
-            st.code(hidden(view.encoding.text + found.written.written), language=None, wrap_lines=True)
-        outcome = "no" if not found.period else "short" if found.period <= 10 else "long"
-        measured = t("gpt.circle_none", steps=len(found.written.steps))
-        if found.period:
-            again = plain("".join(found.again))
-            measured = t("gpt.circle_measured", since=found.since, period=found.period, again=again)
-        with judgement:
-            cover.judge(outcome, measured)
+    options = options_of("gpt.circle_{}", ("no", "long", "short"))
+    question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
+    cover = ask_first(question, options, name="gpt_circle", about=view.name)
+    with cover.picture():
+        asked = {**view.asked, "steps": CIRCLE_STEPS}
+        answer = awaited(greedy_loop, t("gpt.writing"), key="gpt_circle", height=ROOM_OF_LINES, **asked)
+        if answer is None:
+            return
+        found = answer.value
+        st.code(hidden(view.encoding.text + found.written.written), language=None, wrap_lines=True)
+    outcome = "no" if not found.period else "short" if found.period <= 10 else "long"
+    measured = t("gpt.circle_none", steps=len(found.written.steps))
+    if found.period:
+        again = plain("".join(found.again))
+        measured = t("gpt.circle_measured", since=found.since, period=found.period, again=again)
+    cover.judge(outcome, measured)
 
 
+@experiment("gpt_cache_open", "gpt.try_cache")
 def _cache_box(view: View) -> None:
     """Ask what a cache saves, then measure it on this machine."""
-    box = lazy_box(t("gpt.try_cache"), icon=":material/science:", key="gpt_cache_open")
-    if box is None:
-        return
-    with box:
-        options = {name: t(f"gpt.cache_{name}") for name in ("little", "some", "far")}
-        longest = lengths_for(view.bundle)[-1]
-        question = section("gpt", "try_cache").format(length=longest)
-        cover = ask_first(question, options, name="gpt_cache", about=view.bundle.name)
-        st.session_state.setdefault(MEASUREMENT, 0)
+    options = options_of("gpt.cache_{}", ("little", "some", "far"))
+    longest = lengths_for(view.bundle)[-1]
+    question = section("gpt", "try_cache").format(length=longest)
+    cover = ask_first(question, options, name="gpt_cache", about=view.bundle.name)
+    st.session_state.setdefault(MEASUREMENT, 0)
 
-        def again() -> None:
-            st.session_state[MEASUREMENT] += 1
+    def again() -> None:
+        st.session_state[MEASUREMENT] += 1
 
-        judgement, asked = st.container(), {**view.asked, "measurement": st.session_state[MEASUREMENT]}
-        with cover.picture():
-            answer = awaited(cache_times, t("gpt.measuring"), key="gpt_cache", **asked)
-            if answer is None:
-                return
-            found = answer.value
-            words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
-            chart = cache_curves(found.lengths, found.plain, found.cached, words)
-            show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
-            st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
-            say(section("gpt", "cache_after"), small=True)
-            say_when_busy(found.spread)
-        outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
-        with judgement:
-            cover.judge(outcome, _measured(found))
+    asked = {**view.asked, "measurement": st.session_state[MEASUREMENT]}
+    with cover.picture():
+        answer = awaited(cache_times, t("gpt.measuring"), key="gpt_cache", **asked)
+        if answer is None:
+            return
+        found = answer.value
+        words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
+        chart = cache_curves(found.lengths, found.plain, found.cached, words)
+        show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
+        st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
+        say(section("gpt", "cache_after"), small=True)
+        say_when_busy(found.spread)
+    outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
+    cover.judge(outcome, _measured(found))
 
 
 def _measured(found: CacheTimes) -> str:
@@ -326,35 +294,33 @@ def _bytes(count: float) -> str:
     return f"{count / 2**20:.2f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
 
 
-def write_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the controls, what is written, one step's distribution, and two experiments."""
-    asked = _rules(view)
-    usual = _usual_steps(view)
-    steps, choices = _steps_asked(usual), asked["choices"]
-    _buttons(steps, usual)
+    _show_rules()
+    _buttons(view)
     page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
-    steps = _write_live(view, asked, steps, page)
+    _write_live(view, page)
     with st.spinner(t("gpt.writing")):
-        answer = ask_once(written_on, **view.asked, **asked, steps=steps)
-    found = answer.value
+        found = _written(view, values_of(WRITING, view)).value
     page.code(view.encoding.text + found.written, language=None, wrap_lines=True)
     strip_place = st.container()
     if found.ended:
         st.caption(f":material/stop_circle: {t('gpt.ended')}")
     if found.steps:
-        step = _scrub(len(found.steps))
-        strip, bars = _live(answer).drawings
+        step = STEP.show(view)
+        strip, bars = WRITE.live(view).drawings
         with strip_place:
-            show_drawing(strip, on_place=_look_at)
-        _put(found.steps[step], step, choices)
+            show_drawing(strip, on_place=lambda where: STEP.take(where, view))
+        _put(view, found.steps[step], step)
         bars_place, numbers = st.columns([3, 2], gap="large")
         with bars_place:
             st.subheader(t("gpt.step_heading", step=step, token=plain(found.steps[step].label)), anchor=False)
             show_drawing(bars)
         with numbers:
             _numbers(found.steps[step])
-        sliders: dict[str, float | str] = {STEP: "" if step == len(found.steps) - 1 else step}
-        sliders |= {SEED: chosen_seed_of_draws(), STEPS: steps} | {ends["name"]: slid(**ends) for ends in RULES}
-        follow_finger("gpt", "write", view, choices={"gpt_how": (WAYS, asked["how"])}, sliders=sliders)
+        WRITE.follow(view)
     _circle_box(view)
     _cache_box(view)
+
+
+WRITE = Part("gpt", "write", _show, _picture, (*WRITING, STEP), SITES)

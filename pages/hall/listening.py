@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from pages.hall.rooms import STAGES, Rooms, RoomState, rooms_file
 from pages.hall.told import scene_told
 from pages.ui.limits import limits
-from pages.ui.url import below_base
+from pages.ui.link import below_base
 
 MOST_TEXTS = 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0

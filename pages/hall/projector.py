@@ -8,24 +8,23 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from html import escape
-from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
-from streamlit import file_util
 
 from pages.hall.files import linked_file
 from pages.hall.told import look_at, scene_told, told
 from pages.ui.in_hall import HALL
+from pages.ui.inside_streamlit import font_file
 from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
-from pages.ui.link import Link, reading
+from pages.ui.link import Link, below_base, reading
 from pages.ui.scene import SCENE, TOUR
 from pages.ui.tour import measured
-from pages.ui.url import below_base, whole_number
+from pages.ui.url import whole_number
 from pages.ui.who import owner_in
 from transformer_core.bundle_files import BundleError
 
@@ -78,11 +77,9 @@ def lecture_told(lecture: Lecture, language: str) -> dict[str, object]:
 @cache
 def _font() -> str:
     """Return the style that names the app's font, "" where Streamlit has it no more under its name."""
-    static = Path(file_util.get_static_dir())
-    found = next(static.glob("static/media/SourceSansVF-Upright*"), None)
-    if found is None:
+    link = below_base(font_file()) if font_file() else ""
+    if not link:
         return ""
-    link = below_base(found.relative_to(static).as_posix())
     return f'<style>@font-face {{ font-family: "Source Sans"; src: url("{link}"); font-weight: 200 900; }}</style>\n'
 
 

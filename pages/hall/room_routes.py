@@ -23,12 +23,12 @@ from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, Roo
 from pages.hall.take_home import take_home
 from pages.ui.asking import ask_away
 from pages.ui.heavy import ProcessDiedError
+from pages.ui.hooks import before_serving, before_stopping
 from pages.ui.language import LANGUAGES, strings, words
 from pages.ui.lectures import Scene, find_lecture
 from pages.ui.limits import limits
-from pages.ui.link import Link, reading
-from pages.ui.server import before_serving, before_stopping
-from pages.ui.url import below_base, whole_number
+from pages.ui.link import Link, below_base, reading
+from pages.ui.url import whole_number
 from pages.ui.who import is_home, owner_in, person_of
 
 MOST_BODY = 8_192

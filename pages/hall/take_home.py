@@ -18,7 +18,6 @@ import pyarrow as pa
 import vl_convert
 from streamlit import config
 from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
 from pages.figures.standalone import component_assets, self_contained
 from pages.hall.files import FOLDER
@@ -27,6 +26,7 @@ from pages.hall.told import scene_told
 from pages.ui.asking import computing_here
 from pages.ui.heavy import InParts, Part, ProcessDiedError, Work
 from pages.ui.in_hall import HALL
+from pages.ui.inside_streamlit import hash_of_page
 from pages.ui.language import ASSETS, strings
 from pages.ui.lectures import Scene, read_lecture
 from pages.ui.link import Link
@@ -147,7 +147,7 @@ def _run(scene: Scene, language: str) -> AppTest:
     app = AppTest.from_file(str(ENTRY), default_timeout=2 * SECONDS_OF_A_SCENE)  # its process ends before
     for name, value in {**scene.state, "lang": language, HALL: "1"}.items():
         app.query_params[name] = value
-    app._page_hash = calc_hash(scene.page)
+    app._page_hash = hash_of_page(scene.page)
     app.run()
     for button in [button for button in app.button if str(button.key).startswith("show_")]:
         app.button(key=str(button.key)).click().run()

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.glass.box import under_the_glass
 from pages.home.diagram import show_diagram
 from pages.home.size import size_in_words
-from pages.home.verdict import PART, show_verdict_and_words
+from pages.home.verdict import VERDICT
 from pages.ui.because import show_counter_examples
 from pages.ui.card import show_card_text
 from pages.ui.glossary import offer_glossary, tell
@@ -31,7 +31,7 @@ def explore(view: View) -> None:
                 begin_tour(FIRST_TOUR)
     with st.container(key="picture"):
         with under_question("verdict"):
-            turning_place = show_verdict_and_words(view)
+            turning_place = VERDICT.show(view)
         tell(section("home", "look"))
         with under_question("diagram"):
             show_diagram(view)
@@ -50,7 +50,7 @@ def explore(view: View) -> None:
 
 def look() -> View:
     """Show the header."""
-    st.session_state.part = PART
+    st.session_state.part = VERDICT.name
     return header(kinds=(*READERS, "translation"))
 
 

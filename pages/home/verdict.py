@@ -3,23 +3,23 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.room import Part
 from pages.ui.because import show_because, show_weak_sides
+from pages.ui.controls import Values
 from pages.ui.header import View
 from pages.ui.language import t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.navigation import open_page
 from pages.ui.verdict import concludes, outcome_verdict, show_verdict_of
 from transformer_core.analysis.outcome import read
 
-PART = "verdict"
 
-
-def live_verdict(view: View) -> Live:
+def _picture(view: View, _: Values) -> Live:
     """Return what the model concludes."""
     return Live(verdicts={"home": outcome_verdict(view, read(view.bundle, view.encoding, sites=()).probabilities)})
 
 
-def show_verdict_and_words(view: View) -> DeltaGenerator | None:
+def _show(view: View) -> DeltaGenerator | None:
     """Show the verdict and the words that led to it; return the place for the words that would change it."""
     if view.bundle.kind == "translation":
         if st.button(t("home.translate"), icon=":material/translate:"):
@@ -29,9 +29,12 @@ def show_verdict_and_words(view: View) -> DeltaGenerator | None:
         return None
     words_place, others_place = st.columns([3, 2], gap="large")
     with words_place:
-        show_verdict_of(view, live_verdict(view).verdicts["home"], place="home")
-        follow_finger("home", PART, view)
+        show_verdict_of(view, VERDICT.live(view).verdicts["home"], place="home")
+        VERDICT.follow(view)
         show_because(view)
         show_weak_sides(view)
     with others_place:
         return st.container(key="counter_examples", gap=None)
+
+
+VERDICT = Part("home", "verdict", _show, _picture)

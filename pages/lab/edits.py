@@ -6,26 +6,28 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from pages.ui.controls import Kept
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.url import current, keep, set_choice
 from transformer_core.analysis.lab.changes import Code, changes_of
 from transformer_core.analysis.lab.weights import Block
 
-STACK = "lab_weights"
 MOST_EDITS, MOST_SAID = 24, 200_000  # characters of the whole stack
 Edit = dict[str, Any]  # code: (parameter, operation, amount, seed); strokes; on
 
 
-def edits(view: View) -> list[Edit]:
+def _edits(view: View, text: str) -> list[Edit]:
     """Return the edits in their order, each with whether it is on; those of other models' matrices are left out."""
     try:
-        found = json.loads(str(current(STACK) or "[]")[:MOST_SAID])
+        found = json.loads((text or "[]")[:MOST_SAID])
         kept = [{"code": tuple(one["code"][:4]), "strokes": one["code"][4], "on": bool(one["on"])} for one in found]
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return []
     there = {name: weight.shape for name, weight in view.bundle.model.named_parameters()}
     return [one for one in kept[:MOST_EDITS] if one["code"][0] in there and _fits(one, there[one["code"][0]])]
+
+
+EDITS = Kept("lab_weights", parse=_edits)
 
 
 def _fits(edit: Edit, shape: tuple[int, ...]) -> bool:
@@ -39,18 +41,13 @@ def _fits(edit: Edit, shape: tuple[int, ...]) -> bool:
     return all(0 <= row < down <= rows and 0 <= col < right <= cols for row, col, down, right in ends)
 
 
-def _said(kept: list[Edit]) -> str:
-    listed = [{"code": [*one["code"], one["strokes"]], "on": one["on"]} for one in kept]
-    return json.dumps(listed, separators=(",", ":")) if kept else ""
-
-
 def _keep(kept: list[Edit]) -> None:
-    said = _said(kept)
-    if len(said) > MOST_SAID or len(kept) > MOST_EDITS:
+    listed = [{"code": [*one["code"], one["strokes"]], "on": one["on"]} for one in kept]
+    text = json.dumps(listed, separators=(",", ":")) if kept else ""
+    if len(text) > MOST_SAID or len(kept) > MOST_EDITS:
         st.toast(t("lab.too_many_edits"), icon=":material/block:")
         return
-    set_choice(STACK, said)
-    keep(STACK, said, "")
+    EDITS.set(text)
 
 
 def short_name(parameter: str) -> str:
@@ -60,7 +57,7 @@ def short_name(parameter: str) -> str:
 
 def changes_of_weights(view: View) -> tuple[Code, ...]:
     """Return the edits that are on as changes."""
-    return tuple(("weights", *one["code"], _tuples(one["strokes"])) for one in edits(view) if one["on"])
+    return tuple(("weights", *one["code"], _tuples(one["strokes"])) for one in EDITS.read(view) if one["on"])
 
 
 def _tuples(value: Any) -> Any:
@@ -69,12 +66,12 @@ def _tuples(value: Any) -> Any:
 
 def add_edit(view: View, code: tuple[Any, ...]) -> None:
     """Put an edit after the others."""
-    _keep([*edits(view), {"code": code, "strokes": [], "on": True}])
+    _keep([*EDITS.read(view), {"code": code, "strokes": [], "on": True}])
 
 
 def add_stroke(view: View, parameter: str, value: float, blocks: tuple[Block, ...]) -> None:
     """Put a stroke into the last edit where that is painted in the same matrix and on, else into a new one."""
-    kept = edits(view)
+    kept = EDITS.read(view)
     if not kept or kept[-1]["code"][:2] != (parameter, "paint") or not kept[-1]["on"]:
         kept.append({"code": (parameter, "paint", 0.0, 0), "strokes": [], "on": True})
     last = kept[-1] | {"strokes": [*kept[-1]["strokes"], [value, blocks]]}
@@ -86,7 +83,7 @@ def add_stroke(view: View, parameter: str, value: float, blocks: tuple[Block, ..
 
 def _last_painted(view: View, parameter: str) -> int:
     """Return the place of the last edit that is painted in a matrix, -1 where none is."""
-    places = [place for place, one in enumerate(edits(view)) if one["code"][:2] == (parameter, "paint")]
+    places = [place for place, one in enumerate(EDITS.read(view)) if one["code"][:2] == (parameter, "paint")]
     return places[-1] if places else -1
 
 
@@ -95,7 +92,7 @@ def offer_undo(view: View, parameter: str) -> None:
     place = _last_painted(view, parameter)
 
     def undo() -> None:
-        kept = edits(view)
+        kept = EDITS.read(view)
         shorter = kept[place] | {"strokes": kept[place]["strokes"][:-1]}
         _keep([*kept[:place], *([shorter] if shorter["strokes"] else []), *kept[place + 1 :]])
 
@@ -116,30 +113,29 @@ def _name_of(view: View, edit: Edit) -> str:
     return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=short_name(parameter))
 
 
-def edits_said(view: View) -> str:
+def edits_in_words(view: View) -> str:
     """Return what the edits that are on do, in words."""
-    return "; ".join(_name_of(view, one) for one in edits(view) if one["on"])
+    return "; ".join(_name_of(view, one) for one in EDITS.read(view) if one["on"])
 
 
 def show_edits(view: View) -> None:
     """Show the edits, each with buttons that turn it off and take it out."""
-    kept = edits(view)
+    kept = EDITS.read(view)
     st.markdown(t("lab.edits", count=len(kept)))
     for place, one in enumerate(kept):
         name_place, drop_place = st.columns([8, 1], vertical_alignment="center", gap="small")
 
         def turn(place: int = place) -> None:
-            _keep([{**edit, "on": edit["on"] != (number == place)} for number, edit in enumerate(edits(view))])
+            _keep([{**edit, "on": edit["on"] != (number == place)} for number, edit in enumerate(EDITS.read(view))])
 
         def drop(place: int = place) -> None:
-            _keep([edit for number, edit in enumerate(edits(view)) if number != place])
+            _keep([edit for number, edit in enumerate(EDITS.read(view)) if number != place])
 
         with name_place:
             icon = ":material/toggle_on:" if one["on"] else ":material/toggle_off:"
-            said = plain(_name_of(view, one))
-            st.button(
-                said if one["on"] else f"~~{said}~~", icon=icon, key=f"lab_turn_{place}", on_click=turn, type="tertiary"
-            )
+            words = plain(_name_of(view, one))
+            label = words if one["on"] else f"~~{words}~~"
+            st.button(label, icon=icon, key=f"lab_turn_{place}", on_click=turn, type="tertiary")
         with drop_place:
             st.button(
                 "", icon=":material/close:", key=f"lab_drop_{place}", on_click=drop, type="tertiary", help=t("lab.drop")

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from pages.lab.script import script_of
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.header import View
 from pages.ui.language import plain, t
@@ -133,9 +134,8 @@ def _checked(number: int, row: Any) -> dict[str, Any]:
     return {name: checked[name] for name in COLUMNS}
 
 
-def show_log(view: View) -> None:
+def _show(_: View) -> None:
     """Show the rows with their notes, the files, and what brings rows back."""
-    del view
     if rows():
         _show_table(rows())
     else:
@@ -200,3 +200,6 @@ def _show_files(kept: Sequence[dict[str, Any]]) -> None:
 def query_of(link: str) -> dict[str, str]:
     """Return what a row's link says, by name."""
     return dict(parse_qsl(link.partition("?")[2]))
+
+
+LOG = Part("lab", "log", _show, sites=None)

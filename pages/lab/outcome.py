@@ -9,18 +9,18 @@ from pages.figures.curves import Side, bars
 from pages.lab.log import offer_row
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import hidden, lazy_box, say
+from pages.ui.controls import Choice, Control, Text, Values
+from pages.ui.experiment import experiment, hidden, say
 from pages.ui.header import View
 from pages.ui.language import t
 from pages.ui.live import Live
 from pages.ui.number_format import percent
-from pages.ui.url import choose_from_list, chosen_option, current, text_input
 from pages.ui.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
 from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
 
-CONTROLS = 8
+N_CONTROLS = 8
 OWN = "own"
 WRITING = ("translation", "seq2seq")
 KINDS = ("classifier", "gpt", "bert", "translation", "lm", "seq2seq")
@@ -51,29 +51,46 @@ def untouched(view: View) -> Answer[Effect]:
     return ask_once(intervene, **view.asked, changes=(), answer=None, controls=0)
 
 
-def choose_answer(view: View) -> int | str | None:
-    """Show the choice of what is measured, and return it; None for what the model itself finds likeliest."""
+def _answers(view: View) -> dict[str, str]:
+    """Return what can be measured: what the model itself finds likeliest, or one of the classes or likely tokens."""
     if view.bundle.kind in WRITING:
-        return text_input(t("lab.target"), name="lab_target", default="") or None
+        return {OWN: OWN}  # or the text in the other control
     found = untouched(view).value
-    names = {OWN: t("lab.own", answer=answer_word(view, found.answer))}
-    names |= {str(one): answer_word(view, one) for one in found.outcomes.tolist()}
-    choose_from_list(t("lab.measured"), names, name="lab_answer")
-    return chosen_answer(view)
+    own = {OWN: t("lab.own", answer=answer_word(view, found.answer))}
+    return own | {str(one): answer_word(view, one) for one in found.outcomes.tolist()}
 
 
-def chosen_answer(view: View) -> int | str | None:
-    """Return what is measured, without its control."""
-    if view.bundle.kind in WRITING:
-        return str(current("lab_target") or "") or None
-    there = [OWN, *map(str, untouched(view).value.outcomes.tolist())]
-    asked = chosen_option("lab_answer", there, default=OWN)
-    return None if asked == OWN else int(asked)
+ANSWER = Choice[int | None](
+    "lab_answer",
+    _answers,
+    label="lab.measured",
+    kind=lambda asked: None if asked == OWN else int(asked),
+    form="list",
+)
+TARGET = Text[str]("lab_target", "", label="lab.target")
 
 
-def ask_effect(view: View, changes: tuple[Code, ...], *, controls: int = CONTROLS) -> Answer[Effect]:
-    """Return what changes do to the chosen answer."""
-    return ask_once(intervene, **view.asked, changes=changes, answer=chosen_answer(view), controls=controls)
+def answer_control(view: View) -> Control[Any]:
+    """Return the control of what is measured: of a translation a text."""
+    return TARGET if view.bundle.kind in WRITING else ANSWER
+
+
+def measured(view: View, values: Values | None = None) -> int | str | None:
+    """Return what is measured; None for what the model itself finds likeliest.
+
+    Args:
+        values: what the controls of a part hold, by default what they hold now.
+    """
+    control = answer_control(view)
+    answer = control.read(view) if values is None else values[control]
+    return None if answer == "" else answer
+
+
+def ask_effect(
+    view: View, changes: tuple[Code, ...], answer: int | str | None, *, controls: int = N_CONTROLS
+) -> Answer[Effect]:
+    """Return what changes do to an answer."""
+    return ask_once(intervene, **view.asked, changes=changes, answer=answer, controls=controls)
 
 
 def _verdict(view: View, found: Effect, which: int) -> Verdict | None:
@@ -104,13 +121,13 @@ def _signed(nats: float) -> str:
 
 
 def live_outcome(view: View, found: Effect) -> Live:
-    """Return verdicts and numbers that follow a finger."""
+    """Return the verdicts and numbers of what changes do."""
     verdicts = {"lab_before": _verdict(view, found, 0), "lab_after": _verdict(view, found, 1)}
     name = t("lab.translation") if view.bundle.kind in WRITING else answer_word(view, found.answer)
     numbers = {
         "lab_ln": Number(t("lab.ln_p", answer=name), f"{found.before:.2f} → {found.after:.2f}", t("lab.ln_p_help")),
         "lab_change": Number(t("lab.change"), _signed(found.after - found.before), t("lab.change_help")),
-        "lab_random": Number(t("lab.random", count=CONTROLS), controls_said(found), t("lab.random_help")),
+        "lab_random": Number(t("lab.random", count=N_CONTROLS), controls_said(found), t("lab.random_help")),
     }
     return Live(verdicts=verdicts, numbers=numbers)
 
@@ -155,28 +172,21 @@ def show_words(view: View, answer: Answer[Effect]) -> None:
     show_chart(chart, answer, key="lab_words", stem="lab_words", label=t("lab.word_chance"))
 
 
+@experiment("lab_on_set", "lab.on_set", icon=":material/dataset:")
 def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
     """Show, in a box, what changes do on built-in texts."""
-    box = lazy_box(t("lab.on_set"), icon=":material/dataset:", key="lab_on_set")
-    if box is None or not changes:
-        if box is not None:
-            box.caption(t("lab.nothing_changed"))
+    if not changes:
+        st.caption(t("lab.nothing_changed"))
         return
-    with box:
-        answer = awaited(
-            intervene_on_set, t("lab.reading_set"), key=f"set_{key}", height=110, bundle=view.bundle, changes=changes
-        )
-        if answer is not None:
-            found: SetEffect = answer.value
-            places = st.columns(3)
-            for place, column, name in zip(range(3), places, ("before", "after", "by_chance"), strict=True):
-                with column:
-                    st.metric(t(f"lab.set_{name}"), percent(float(found.accuracy[place])))
-                    st.caption(t("lab.set_mean", mean=f"{found.mean[place]:.3f}"))
-            worse = int((found.change < 0).sum())
-            say(t(f"lab.set_note_{view.bundle.kind}", texts=len(found.change), worse=worse), small=True)
-
-
-def changed_in(view: View, **arguments: Any) -> dict[str, Any]:
-    """Return the arguments of a measurement of this text and the chosen answer."""
-    return {**view.asked, "answer": chosen_answer(view), **arguments}
+    answer = awaited(
+        intervene_on_set, t("lab.reading_set"), key=f"set_{key}", height=110, bundle=view.bundle, changes=changes
+    )
+    if answer is not None:
+        found: SetEffect = answer.value
+        places = st.columns(3)
+        for place, column, name in zip(range(3), places, ("before", "after", "by_chance"), strict=True):
+            with column:
+                st.metric(t(f"lab.set_{name}"), percent(float(found.accuracy[place])))
+                st.caption(t("lab.set_mean", mean=f"{found.mean[place]:.3f}"))
+        worse = int((found.change < 0).sum())
+        say(t(f"lab.set_note_{view.bundle.kind}", texts=len(found.change), worse=worse), small=True)

@@ -7,21 +7,24 @@ from pages.figures.curves import Side, curves
 from pages.lab.figures import patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
+    N_CONTROLS,
+    WRITING,
+    answer_control,
     ask_effect,
     can_answer,
-    changed_in,
-    choose_answer,
-    chosen_answer,
+    measured,
     show_effect,
 )
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice, Text
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import MOST_TOKENS, View, encoded
 from pages.ui.language import plain, strings, t
 from pages.ui.last_text import read_or_last
 from pages.ui.matrix import PIN, Picture, export_picture, show_picture
-from pages.ui.url import choose, in_url, suggested_text_input
+from pages.ui.url import in_url
 from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.intervention import intervene, written_with
 from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
@@ -32,11 +35,11 @@ from transformer_core.analysis.lab.patching import (
     patched_stacks,
     sites_of,
 )
+from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
 
 MOST_EXACT = 6_000
 BRIEF_PASSES = 250
-SHOWN = ("exact", "estimate")
 
 
 def other_text(view: View) -> str:
@@ -51,33 +54,46 @@ def other_text(view: View) -> str:
     return view.encoding.text.replace("好", "差", 1) if "好" in view.encoding.text else " ".join([*words[:-1], "dog"])
 
 
-def show_patch(view: View) -> None:
+OTHER = Text[str]("lab_other", other_text, label="lab.other")
+STACK = Choice("lab_stack", lambda view: patched_stacks(view.bundle), label="lab.stack", words="lab.stack_{}")
+SHOWN = Choice("lab_shown", ("exact", "estimate"), label="lab.shown", words="lab.shown_{}")
+
+
+def read_other(view: View, bundle: Bundle) -> Encoding:
+    """Return the other text as a model reads it, and say so where that is not the one in the box.
+
+    Raises:
+        ValueError: neither that nor the suggested one can be read; in words for the page.
+    """
+    encoding, instead = read_or_last(
+        OTHER.name, OTHER.read(view), other_text(view), lambda text: encoded(bundle, text, max_len=MOST_TOKENS)
+    )
+    if instead:
+        st.caption(instead)
+    return encoding
+
+
+def _show(view: View) -> None:
     """Show the maps of one stack, what a clicked cell does, and how well the gradient foretells it."""
     if not can_answer(view):
         return
     other_place, answer_place, stack_place, shown_place = st.columns([4, 2.2, 2.2, 2.4], vertical_alignment="bottom")
     with other_place:
-        other = suggested_text_input(t("lab.other"), other_text(view), name="lab_other")
+        OTHER.show(view)
     with answer_place:
-        choose_answer(view)
-    stacks = patched_stacks(view.bundle)
+        answer_control(view).show(view)
+    stack, *others = patched_stacks(view.bundle)
     with stack_place:
-        names = {stack: t(f"lab.stack_{stack}") for stack in stacks}
-        stack = next(iter(names))
-        if len(names) > 1:
-            stack = choose(t("lab.stack"), names, name="lab_stack", default=stack)
+        if others:
+            stack = STACK.show(view)
     with shown_place:
-        shown = choose(t("lab.shown"), {one: t(f"lab.shown_{one}") for one in SHOWN}, name="lab_shown", default="exact")
+        shown = SHOWN.show()
     try:
-        encoding, instead = read_or_last(
-            "lab_other", other, other_text(view), lambda text: encoded(view.bundle, text, max_len=MOST_TOKENS)
-        )
+        encoding = read_other(view, view.bundle)
         needed = passes_needed(**view.asked, other=encoding.text, stack=stack)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    if instead:
-        st.caption(instead)
     if needed > MOST_EXACT and not st.toggle(t("lab.many_passes", count=f"{needed:,}"), key="lab_many"):
         return
     _show_maps(view, encoding, stack, shown, needed)
@@ -86,12 +102,8 @@ def show_patch(view: View) -> None:
 def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int) -> None:
     other = second.text
     place_of_effect = st.container()
-    cover = ask_first(
-        t("lab.patch_ask"),
-        {name: t(f"lab.patch_{name}") for name in ("changed", "last", "elsewhere")},
-        name="lab_patch",
-        about=f"{view.bundle.name}",
-    )
+    options = options_of("lab.patch_{}", ("changed", "last", "elsewhere"))
+    cover = ask_first(t("lab.patch_ask"), options, name="lab_patch", about=view.bundle.name)
     with cover.picture():
         answer: Answer[PatchMap] | None = _ask_map(view, other, stack, needed)
         if answer is None:
@@ -113,15 +125,15 @@ def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int
     with place_of_effect:
         _show_cell(view, answer, second, stack)
     cover.judge(_where(found), t("lab.patch_measured", **_strongest(found)))
-    _show_on_pairs(view, found, other, stack)
+    if minimal_pairs(view.bundle):
+        _show_on_pairs(view, found, other, stack)
 
 
 def _ask_map(view: View, other: str, stack: str, needed: int) -> Answer[PatchMap] | None:
     brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= MOST_AT_ONCE
-    arguments = changed_in(view, other=other, stack=stack)
+    asked, words = {"other": other, "stack": stack, "answer": measured(view)}, t("lab.patching", count=f"{needed:,}")
     try:
-        said = t("lab.patching", count=f"{needed:,}")
-        return awaited(patch_map, said, key="lab_patch", height=360, brief=brief, **arguments)
+        return awaited(patch_map, words, key="lab_patch", height=360, brief=brief, **view.asked, **asked)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return None
@@ -187,47 +199,33 @@ def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: st
     site = sites_of(view.bundle, stack)[found.places[place]][layer]
     here, there = found.pairs[pair].tolist()
     changes = (("patch", site, view.encoding.text, there, here, -1),)
-    measured = chosen_answer(view)
-    if measured is None:
-        measured = _own_answer(view)
+    own = measured(view)
     effect = ask_once(
         intervene,
         **(view.asked | {"text": second.text, "n_tokens": len(second)}),
         changes=changes,
-        answer=measured,
-        controls=8,
+        answer=_own_answer(view) if own is None else own,
+        controls=N_CONTROLS,
     )
     what = t("lab.what_patch", place=t(f"lab.place_{found.places[place]}"), layer=layer, token=found.labels[pair])
     say(what)
     show_effect(view, effect, what=what, part="patch")
 
 
+@experiment("lab_pairs", "lab.pairs", icon=":material/dataset:")
 def _show_on_pairs(view: View, found: PatchMap, other: str, stack: str) -> None:
     """Show, in a box, what the same place brings back on built-in pairs, beside random places."""
-    if not minimal_pairs(view.bundle):
-        return
-    box = lazy_box(t("lab.pairs"), icon=":material/dataset:", key="lab_pairs")
-    if box is None:
-        return
     place, layer, pair = _chosen(found)
-    position = int(found.pairs[pair][0])
-    with box:
-        asked = {"other": other, "stack": stack, "place": found.places[place], "layer": layer, "position": position}
-        try:
-            answer: Answer[PatchedPairs] | None = awaited(
-                patch_on_pairs,
-                t("lab.reading_pairs"),
-                key="lab_pairs",
-                height=300,
-                brief=view.bundle.n_parameters <= MOST_AT_ONCE,
-                **view.asked,
-                **asked,
-            )
-        except ValueError as error:
-            st.info(plain(str(error)), icon=":material/info:")
-            return
-        if answer is not None:
-            _draw_pairs(answer, t(f"lab.place_{found.places[place]}"), layer)
+    position, words = int(found.pairs[pair][0]), t("lab.reading_pairs")
+    asked = {"other": other, "stack": stack, "place": found.places[place], "layer": layer, "position": position}
+    brief = view.bundle.n_parameters <= MOST_AT_ONCE
+    try:
+        answer = awaited(patch_on_pairs, words, key="lab_pairs", height=300, brief=brief, **view.asked, **asked)
+    except ValueError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return
+    if answer is not None:
+        _draw_pairs(answer, t(f"lab.place_{found.places[place]}"), layer)
 
 
 def _draw_pairs(answer: Answer[PatchedPairs], place: str, layer: int) -> None:
@@ -256,14 +254,9 @@ def _draw_pairs(answer: Answer[PatchedPairs], place: str, layer: int) -> None:
 
 def _own_answer(view: View) -> int | str | None:
     """Return the answer of the text that is patched from, as the other text is asked for it."""
-    if view.bundle.kind in ("translation", "seq2seq"):
-        return own_translation(view)
-    return ask_effect(view, (), controls=0).value.answer
-
-
-def own_translation(view: View) -> str:
-    """Return what the model itself makes of the text."""
-    return ask_once(written_with, **view.asked, changes=()).value.before
+    if view.bundle.kind in WRITING:
+        return ask_once(written_with, **view.asked, changes=()).value.before
+    return ask_effect(view, (), None, controls=0).value.answer
 
 
 def _agreement(found: PatchMap) -> str:
@@ -296,3 +289,6 @@ def _strongest(found: PatchMap) -> dict[str, str]:
         "token": plain(found.labels[int(pair)]),
         "share": f"{_inner(found)[layer, pair]:.0%}",
     }
+
+
+PATCH = Part("lab", "patch", _show, sites=None)

@@ -6,64 +6,60 @@ import streamlit as st
 from pages.figures.curves import Side, bars
 from pages.lab.figures import numbered, tables
 from pages.lab.outcome import KINDS, can_answer
-from pages.lab.patch import other_text
+from pages.lab.patch import OTHER, read_other
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
+from pages.ui.controls import Choice, Slider
 from pages.ui.experiment import say
-from pages.ui.header import MOST_TOKENS, View, encoded
+from pages.ui.header import View
 from pages.ui.language import plain, strings, t
-from pages.ui.last_text import read_or_last
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.models import model_names, open_or_say
-from pages.ui.url import choose_from_list, current, slide, suggested_text_input
+from pages.ui.url import current
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.analysis.lab.side_by_side import SideBySide, side_by_side, sites_in
 
 HEADED = ("weights", "scores", "masked_scores", "query", "key", "value", "heads", "rotated_query", "rotated_key")
 
 
-def show_side(view: View) -> None:
+def _seconds(view: View) -> dict[str, str]:
+    """Return the models that can stand beside the one in the header, which is the first."""
+    names = model_names(str(current("lab_model") or view.bundle.name), KINDS)
+    return {view.bundle.name: names.get(view.bundle.name, view.bundle.name)} | names
+
+
+SECOND = Choice("lab_model", _seconds, label="lab.second_model", form="list")
+
+
+def _show(view: View) -> None:
     """Show one site of both readings with their difference, and all layers compared."""
     if not can_answer(view):
         return
     text_place, model_place, site_place, head_place = st.columns([4, 2, 2.6, 1.4], vertical_alignment="bottom")
     with text_place:
-        other = suggested_text_input(t("lab.other"), other_text(view), name="lab_other")
+        OTHER.show(view)
     with model_place:
-        names = model_names(str(current("lab_model") or view.bundle.name), KINDS)
-        names = {view.bundle.name: names.get(view.bundle.name, view.bundle.name)} | names
-        second = choose_from_list(t("lab.second_model"), names, name="lab_model") or view.bundle.name
-    bundle = open_or_say(second)
+        bundle = open_or_say(SECOND.show(view))
     if bundle is None:
         return
     try:
-        encoding, instead = read_or_last(
-            "lab_other", other, other_text(view), lambda text: encoded(bundle, text, max_len=MOST_TOKENS)
-        )
+        encoding = read_other(view, bundle)
         sites = _common_sites(view, View(bundle, encoding))
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    if instead:
-        st.caption(instead)
     if not sites:
         st.info(t("lab.no_common_site"), icon=":material/info:")
         return
     with site_place:
-        site = choose_from_list(t("lab.site"), {site: site for site in sites}, name="lab_site") or sites[0]
-    head = 0
-    heads = min(getattr(one.config, "n_heads", 1) for one in (view.bundle, bundle))
-    if site.rsplit(".", 1)[-1] in HEADED and heads > 1:
-        with head_place:
-            head = int(slide(t("lab.head"), 0, heads - 1, name="lab_side_head", default=0))
-    answer = ask_once(
-        side_by_side,
-        **view.asked,
-        second_bundle=bundle,
-        second_text=encoding.text,
-        site=site,
-        head=head,
-    )
+        site = Choice("lab_site", sites, label="lab.site", form="list").show()
+    headed = site.rsplit(".", 1)[-1] in HEADED
+    heads = min(getattr(one.config, "n_heads", 1) for one in (view.bundle, bundle)) if headed else 1
+    with head_place:
+        head = Slider("lab_side_head", 0, heads - 1, 0, label="lab.head").show()
+    second = {"second_bundle": bundle, "second_text": encoding.text}
+    answer = ask_once(side_by_side, **view.asked, **second, site=site, head=head)
     _show_tables(answer, site)
     _show_layers(answer)
     _show_cka(answer, site)
@@ -139,7 +135,7 @@ def _show_cka(answer: Answer[SideBySide], site: str) -> None:
         strings("lab_cka"),
         strings("matrix"),
         filename="lab_cka",
-        version=f"{site}|{arguments['text']}|{arguments['second_text']}|{arguments['second_bundle']}",
+        version=f"{site}|{arguments['text']}|{arguments['second_text']}|{arguments['second_bundle'].name}",
         kind="probability",
     )
     picture = Picture("lab_cka", figure, answer)
@@ -148,3 +144,6 @@ def _show_cka(answer: Answer[SideBySide], site: str) -> None:
     best = [(int(row.argmax()), float(row.max())) for row in found.cka]
     said = ", ".join(f"{layer} → {other}" for layer, (other, _) in enumerate(best))
     say(t("lab.cka_note", pairs=len(found.pairs), best=said), small=True)
+
+
+SIDE = Part("lab", "side", _show, sites=None)

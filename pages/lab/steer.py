@@ -1,186 +1,179 @@
 """Steer: a direction added to the stream with a slider's strength, and a random one of the same length."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from pages.lab.outcome import (
+    ANSWER,
+    MOST_AT_ONCE,
+    TARGET,
+    answer_control,
     answer_word,
     ask_effect,
     can_answer,
-    choose_answer,
     live_outcome,
+    measured,
     show_effect,
     show_on_set,
     show_words,
 )
-from pages.ui.asking import ask_once
-from pages.ui.experiment import lazy_box, say
+from pages.room import Part
+from pages.ui.controls import Choice, Slider, Text, Values, token_control
+from pages.ui.experiment import experiment, say
 from pages.ui.header import View
 from pages.ui.language import plain, t
-from pages.ui.live import Live, follow_finger
-from pages.ui.pickers import choose_token, numbers
-from pages.ui.url import choose, chosen_option, current, slid, slide, text_area
+from pages.ui.live import Live
 from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.changes import Code, streams
 from transformer_core.analysis.lab.directions import SOURCES, lines_of, stream_norm
 from transformer_core.analysis.lab.intervention import written_with
 
-MOST_STRENGTH, STEP = 3.0, 0.05
-FIRST, SECOND = "I loved every minute of it.", "I hated every minute of it."
-FIRST_ZH, SECOND_ZH = "我非常喜欢，特别好。", "我非常讨厌，特别差。"
-LIST_HEIGHT, MOST_LETTERS = 96, 20_000
-WHERE = ("all", "one")
-STRENGTH = {"low": -MOST_STRENGTH, "high": MOST_STRENGTH, "name": "lab_strength", "default": 1.0, "step": STEP}
+FIRST_LIST = {"en": "I loved every minute of it.", "zh": "我非常喜欢，特别好。"}
+SECOND_LIST = {"en": "I hated every minute of it.", "zh": "我非常讨厌，特别差。"}
+WRITERS = ("gpt", "lm", "translation", "seq2seq")
 
 
-def _sources(view: View) -> tuple[str, ...]:
+def _sources(view: View) -> list[str]:
     there = [source for source in SOURCES if source != "random"]
     if view.bundle.kind in ("lm", "seq2seq"):
         there.remove("neuron")
     if view.bundle.kind == "seq2seq":
         there.remove("lens")
-    return tuple(there)
+    return there
 
 
-def _site(view: View) -> tuple[str, str]:
-    """Return the stack and the site that are chosen."""
-    stacks = streams(view.bundle)
-    stack = chosen_option("lab_stack", tuple(stacks), default=next(iter(stacks)))
-    layers = stacks[stack]
-    layer = int(chosen_option("lab_layer", numbers(len(layers)), default=str(min(1, len(layers) - 1))))
-    return stack, layers[layer]
+def _layers(view: View) -> tuple[str, ...]:
+    """Return the sites of the chosen stack, layer by layer."""
+    return streams(view.bundle)[STACK.read(view)]
 
 
-def _texts(view: View) -> tuple[str, str]:
-    ours = (FIRST_ZH, SECOND_ZH) if view.bundle.reads == "zh" else (FIRST, SECOND)
-    return str(current("lab_first") or ours[0]), str(current("lab_second") or ours[1])
+def _list(name: str, texts: Mapping[str, str], label: str) -> Text[str]:
+    return Text(
+        name, lambda view: texts["zh" if view.bundle.reads == "zh" else "en"], label=label, most=20_000, height=96
+    )
 
 
-def _index(view: View, source: str) -> int:
-    """Return the neuron, class or token that is chosen."""
-    most = _most_index(view, source)
-    return int(slid(0, most, name=f"lab_{source}", default=min(1, most))) if most else 0
-
-
-def _most_index(view: View, source: str) -> int:
+def _last(view: View, source: str) -> int:
+    """Return the last neuron, class or token; 0 where the model has no such direction."""
     config = view.bundle.config
+    if source not in _sources(view):
+        return 0
     if source == "neuron":
         return config.d_ff - 1
     return (config.n_classes if view.bundle.kind == "classifier" else config.vocab_size) - 1
 
 
-def steering(view: View) -> Code:
+def _index(source: str) -> Slider[int]:
+    def last(view: View) -> int:
+        return _last(view, source)
+
+    return Slider(f"lab_{source}", 0, last, lambda view: min(1, last(view)), label=f"lab.index_{source}")
+
+
+SOURCE = Choice("lab_source", _sources, label="lab.source", words="lab.source_{}", default="classes")
+STACK = Choice("lab_stack", lambda view: list(streams(view.bundle)), label="lab.stack", words="lab.stack_{}")
+LAYER = Choice(
+    "lab_layer",
+    lambda view: range(len(_layers(view))),
+    label="lab.layer",
+    kind=int,
+    default=lambda view: min(1, len(_layers(view)) - 1),
+)
+WHERE = Choice("lab_where", ("all", "one"), label="lab.where", words="lab.where_{}")
+TOKEN = token_control("lab_token", "lab.token")
+TEXTS = (_list("lab_first", FIRST_LIST, "lab.first"), _list("lab_second", SECOND_LIST, "lab.second"))
+INDEX = {source: _index(source) for source in ("neuron", "lens")}
+STRENGTH = Slider("lab_strength", -3.0, 3.0, 1.0, step=0.05, kind=float, label="lab.strength")
+SEED = Slider("lab_seed", 0, 99, 0, label="lab.seed")
+CONTROLS = (SOURCE, STACK, LAYER, WHERE, TOKEN, *TEXTS, *INDEX.values(), STRENGTH, ANSWER, TARGET)
+
+
+def _texts(view: View, values: Values) -> list[str]:
+    return [values[text] or text.default_of(view) for text in TEXTS]
+
+
+def _site(view: View, values: Values) -> str:
+    return streams(view.bundle)[values[STACK]][values[LAYER]]
+
+
+def _steering(view: View, values: Values) -> Code:
     """Return what is steered, as a change."""
-    _, site = _site(view)
-    source = chosen_option("lab_source", _sources(view), default="classes")
-    first, second = _texts(view) if source == "texts" else ("", "")
-    index = _index(view, source) if source in ("neuron", "lens") else 0
-    place = -1
-    if chosen_option("lab_where", WHERE, default="all") == "one":
-        place = int(chosen_option("lab_token", numbers(len(view.encoding)), default="0"))
-    return ("steer", site, float(slid(**STRENGTH)), (source, first, second, index, -1), place)
+    source = values[SOURCE]
+    first, second = _texts(view, values) if source == "texts" else ("", "")
+    index = values[INDEX[source]] if source in INDEX else 0
+    place = values[TOKEN] if values[WHERE] == "one" else -1
+    return ("steer", _site(view, values), values[STRENGTH], (source, first, second, index, -1), place)
 
 
-def live_steer(view: View) -> Live:
-    """Return the outcome as it follows the slider."""
-    return live_outcome(view, ask_effect(view, (steering(view),)).value)
+def _picture(view: View, values: Values) -> Live:
+    """Return the outcome."""
+    return live_outcome(view, ask_effect(view, (_steering(view, values),), measured(view, values)).value)
 
 
-def show_steer(view: View) -> None:
+def _show(view: View) -> None:
     """Show the controls of the direction and its strength, the outcome, and what is written with and without it."""
     if not can_answer(view):
         return
     source_place, layer_place, where_place, answer_place = st.columns([4.9, 1.8, 1.9, 1.9], vertical_alignment="bottom")
     with source_place:
-        names = {source: t(f"lab.source_{source}") for source in _sources(view)}
-        source = choose(t("lab.source"), names, name="lab_source", default="classes")
-    stacks = streams(view.bundle)
+        source = SOURCE.show(view)
     with layer_place:
-        if len(stacks) > 1:
-            choose(
-                t("lab.stack"),
-                {one: t(f"lab.stack_{one}") for one in stacks},
-                name="lab_stack",
-                default=next(iter(stacks)),
-            )
-        count = len(stacks[_site(view)[0]])
-        if count > 1:
-            options = {number: number for number in numbers(count)}
-            choose(t("lab.layer"), options, name="lab_layer", default=str(min(1, count - 1)))
+        for control in (STACK, LAYER):
+            if len(control.options_of(view)) > 1:
+                control.show(view)
     with where_place:
-        where = choose(t("lab.where"), {one: t(f"lab.where_{one}") for one in WHERE}, name="lab_where", default="all")
-        if where == "one":
-            choose_token(t("lab.token"), view, name="lab_token")
+        if WHERE.show() == "one":
+            TOKEN.show(view)
     with answer_place:
-        choose_answer(view)
-    _choose_ends(view, source)
-    slide(t("lab.strength"), **STRENGTH)
-    change = steering(view)
+        answer_control(view).show(view)
+    _show_ends(view, source)
+    STRENGTH.show()
+    values = STEER.values(view)
+    site, strength, change = _site(view, values), values[STRENGTH], _steering(view, values)
     try:
-        effect = ask_effect(view, (change,))
+        effect = ask_effect(view, (change,), measured(view, values))
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    _, site = _site(view)
-    what = t("lab.what_steer", source=t(f"lab.source_{source}"), site=site, strength=f"{change[2]:+.2f}")
+    what = t("lab.what_steer", source=t(f"lab.source_{source}"), site=site, strength=f"{strength:+.2f}")
     show_effect(view, effect, what=what, part="steer")
     norm = stream_norm(view.bundle, site)
-    say(t("lab.norm", norm=f"{norm:.2f}", site=plain(site), added=f"{abs(float(change[2])) * norm:.2f}"), small=True)  # type: ignore[arg-type]
-    follow_finger(
-        "lab",
-        "steer",
-        view,
-        sliders={"lab_strength": slid(**STRENGTH)},
-        choices={name: ((), str(current(name) or "")) for name in _followed(view)},
-    )
+    say(t("lab.norm", norm=f"{norm:.2f}", site=plain(site), added=f"{abs(strength) * norm:.2f}"), small=True)
+    STEER.follow(view)
     show_words(view, effect)
-    _show_writing(view, change)
+    if view.bundle.kind in WRITERS:
+        _show_writing(view, change)
     show_on_set(view, (change,), key="steer")
 
 
-def _followed(view: View) -> list[str]:
-    names = ["lab_source", "lab_stack", "lab_layer", "lab_where", "lab_token", "lab_answer", "lab_target", "lab_first"]
-    names += ["lab_second", "lab_neuron", "lab_lens"]
-    return [name for name in names if current(name) not in (None, "")]
-
-
-def _choose_ends(view: View, source: str) -> None:
+def _show_ends(view: View, source: str) -> None:
     """Show what the direction leads from and to."""
     if source == "texts":
-        ours = (FIRST_ZH, SECOND_ZH) if view.bundle.reads == "zh" else (FIRST, SECOND)
-        first, second = st.columns(2)
-        with first:
-            text_area(t("lab.first"), name="lab_first", default=ours[0], height=LIST_HEIGHT, most=MOST_LETTERS)
-        with second:
-            text_area(t("lab.second"), name="lab_second", default=ours[1], height=LIST_HEIGHT, most=MOST_LETTERS)
-        counts = [len(lines_of(text)) for text in _texts(view)]
-        say(t("lab.lists_said", first=counts[0], second=counts[1]), small=True)
-    elif source in ("neuron", "lens"):
-        most = _most_index(view, source)
-        said = t(f"lab.index_{source}")
-        slide(said, 0, most, name=f"lab_{source}", default=min(1, most))
-        if source == "lens":
-            say(t("lab.lens_to", name=plain(answer_word(view, _index(view, source)))), small=True)
-
-
-def _show_writing(view: View, change: Code) -> None:
-    if view.bundle.kind not in ("gpt", "lm", "translation", "seq2seq"):
-        return
-    box = lazy_box(t("lab.writing"), icon=":material/edit_note:", key="lab_writing", opened=True)
-    if box is None:
-        return
-    with box:
-        seed = int(slide(t("lab.seed"), 0, 99, name="lab_seed", default=0)) if view.bundle.kind in ("gpt", "lm") else 0
-        brief = view.bundle.n_parameters <= 12_000_000
-        asked = {**view.asked, "changes": (change,), "seed": seed}
-        answer = (
-            ask_once(written_with, **asked)
-            if brief
-            else awaited(written_with, t("lab.writing_now"), key="lab_writing", height=120, **asked)
-        )
-        if answer is None:
-            return
-        texts = answer.value
-        for place, name in zip(st.columns(3), ("before", "after", "random"), strict=True):
+        for place, text in zip(st.columns(2), TEXTS, strict=True):
             with place:
-                st.caption(t(f"lab.written_{name}"))
-                st.code(getattr(texts, name), language=None, wrap_lines=True)
+                text.show(view)
+        counts = [len(lines_of(text)) for text in _texts(view, STEER.values(view))]
+        say(t("lab.lists_said", first=counts[0], second=counts[1]), small=True)
+    elif source in INDEX:
+        index = INDEX[source].show(view)
+        if source == "lens":
+            say(t("lab.lens_to", name=plain(answer_word(view, index))), small=True)
+
+
+@experiment("lab_writing", "lab.writing", icon=":material/edit_note:", opened=True)
+def _show_writing(view: View, change: Code) -> None:
+    seed = SEED.show() if view.bundle.kind in ("gpt", "lm") else 0
+    asked = {**view.asked, "changes": (change,), "seed": seed}
+    brief = view.bundle.n_parameters <= MOST_AT_ONCE
+    answer = awaited(written_with, t("lab.writing_now"), key="lab_writing", height=120, brief=brief, **asked)
+    if answer is None:
+        return
+    texts = answer.value
+    for place, name in zip(st.columns(3), ("before", "after", "random"), strict=True):
+        with place:
+            st.caption(t(f"lab.written_{name}"))
+            st.code(getattr(texts, name), language=None, wrap_lines=True)
+
+
+STEER = Part("lab", "steer", _show, _picture, CONTROLS, sites=None)

@@ -5,20 +5,38 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from pages.lab.edits import add_stroke, changes_of_weights, offer_undo
+from pages.lab.edits import add_stroke, changes_of_weights, offer_undo, short_name
 from pages.lab.figures import tables
 from pages.ui.asking import Answer, ask_once
+from pages.ui.controls import Choice, Slider
 from pages.ui.experiment import say
 from pages.ui.header import View
 from pages.ui.language import strings, t
 from pages.ui.matrix import Picture, Runs, export_picture, show_picture
 from pages.ui.number_format import percent
-from pages.ui.url import choose, slide
 from transformer_core.analysis.lab.weight_curve import Matrix, edited_matrix
-from transformer_core.analysis.lab.weights import Block, blocks_of
+from transformer_core.analysis.lab.weights import Block, blocks_of, matrices_of, require_parameter
 
 MOST_ROWS, MOST_COLS = 240, 480
-MOST_BRUSH, BRUSH_STEP = 2.0, 0.05
+
+
+def _matrices(view: View) -> dict[str, str]:
+    names = sorted(matrices_of(view.bundle.model), key=lambda name: "embedding" in name)
+    return {name: short_name(name) for name in names}
+
+
+MATRIX = Choice("lab_matrix", _matrices, label="lab.matrix", form="list")
+WHICH = Choice("lab_which", ("after", "paint", "before"), label="lab.which", words="lab.matrix_{}", collapsed=True)
+BRUSH = Slider("lab_brush", -2.0, 2.0, 0.0, step=0.05, kind=float, label="lab.brush", format="%.2f")
+WINDOW = Choice("lab_window", ("whole", "part"), label="lab.window", words="lab.window_{}")
+ROW = Slider("lab_row", 0, lambda view: shape_of(view)[0] - MOST_ROWS, 0, label="lab.first_row")
+COLUMN = Slider("lab_column", 0, lambda view: shape_of(view)[1] - MOST_COLS, 0, label="lab.first_column")
+
+
+def shape_of(view: View) -> tuple[int, int]:
+    """Return how many rows and columns the chosen matrix has."""
+    height, width = require_parameter(view.bundle.model, MATRIX.read(view)).shape
+    return height, width
 
 
 @dataclass(frozen=True)
@@ -71,47 +89,40 @@ class Window:
         return tuple(found)
 
 
-def choose_window(shape: tuple[int, ...]) -> Window:
+def _show_window(view: View) -> Window:
     """Show what chooses a part of a matrix that is too large for the screen, and return the part."""
-    height, width = shape
+    height, width = shape_of(view)
     rows, cols = -(-height // MOST_ROWS), -(-width // MOST_COLS)
     if rows == cols == 1:
         return Window(0, 0, height, width)
-    options = {"whole": t("lab.window_whole"), "part": t("lab.window_part")}
-    if choose(t("lab.window"), options, name="lab_window", default="whole") == "whole":
+    if WINDOW.show() == "whole":
         return Window(0, 0, height, width, rows, cols)
-    row = col = 0
-    if rows > 1:
-        row = int(slide(t("lab.first_row"), 0, height - MOST_ROWS, name="lab_row", default=0))
-    if cols > 1:
-        col = int(slide(t("lab.first_column"), 0, width - MOST_COLS, name="lab_column", default=0))
-    return Window(row, col, min(height, MOST_ROWS), min(width, MOST_COLS))
+    return Window(ROW.show(view), COLUMN.show(view), min(height, MOST_ROWS), min(width, MOST_COLS))
 
 
-def _choose_brush(view: View, parameter: str) -> tuple[str, float | None]:
+def _show_brush(view: View, parameter: str) -> tuple[str, float | None]:
     """Show what chooses which matrix is on the screen, and, where it is painted, the brush; return both."""
     which_place, brush_place, undo_place = st.columns([2.7, 1.7, 2.2], vertical_alignment="bottom")
     with which_place:
-        options = {one: t(f"lab.matrix_{one}") for one in ("after", "paint", "before")}
-        which = choose(t("lab.which"), options, name="lab_which", default="after", collapsed=True)
+        which = WHICH.show()
     if which != "paint":
         return which, None
     with brush_place:
-        ends = (-MOST_BRUSH, MOST_BRUSH)
-        brush = slide(t("lab.brush"), *ends, name="lab_brush", default=0.0, step=BRUSH_STEP, format="%.2f")
+        brush = BRUSH.show()
     with undo_place:
         offer_undo(view, parameter)
-    return which, float(brush)
+    return which, brush
 
 
-def show_matrix_of(view: View, parameter: str) -> None:
-    """Show a matrix before or after the edits, its facts, and the brush."""
+def show_matrix(view: View) -> None:
+    """Show the chosen matrix before or after the edits, its facts, and the brush."""
+    parameter = MATRIX.read(view)
     answer: Answer[Matrix] = ask_once(
         edited_matrix, bundle=view.bundle, parameter=parameter, changes=changes_of_weights(view)
     )
     found = answer.value
-    which, brush = _choose_brush(view, parameter)
-    window = choose_window(found.before.shape)
+    which, brush = _show_brush(view, parameter)
+    window = _show_window(view)
     label = t(f"lab.matrix_{'before' if which == 'before' else 'after'}")
     rows, columns = window.labels()
     figure = tables(
@@ -134,6 +145,6 @@ def show_matrix_of(view: View, parameter: str) -> None:
     facts = {"rank": found.rank, "zeros": percent(found.zeros), "distinct": f"{found.distinct:,}"}
     say(t("lab.matrix_facts", shape=f"{found.before.shape[0]} × {found.before.shape[1]}", **facts), small=True)
     if window.rows * window.cols > 1:
-        said = "lab.summarised_brush" if which == "paint" else "lab.summarised"
-        say(t(said, rows=window.rows, cols=window.cols), small=True)
+        words = "lab.summarised_brush" if which == "paint" else "lab.summarised"
+        say(t(words, rows=window.rows, cols=window.cols), small=True)
     export_picture(picture)

@@ -7,14 +7,15 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.asking import forget_answers
+from pages.ui.controls import Choice, Text
 from pages.ui.glossary import tell
 from pages.ui.language import plain, section, t
+from pages.ui.limits import may_read, readable_folder
 from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
 from pages.ui.read_only import read_only_said
 from pages.ui.refusals import in_own_words
-from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import let_go, upload
-from pages.ui.url import choose, forget, set_choice, suggested_text_input
+from pages.ui.url import forget, set_choice
 from pages.ui.waiting import watch
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
@@ -69,7 +70,7 @@ def _choose_name(usual: str, about: str) -> str:
     if st.session_state.setdefault("my_model_about", about) != about:
         forget(NAME)
         st.session_state.my_model_about = about
-    return suggested_text_input(t("my_model.name"), usual, name=NAME, most=LONGEST_NAME).strip() or usual
+    return Text[str](NAME, usual, label="my_model.name", most=LONGEST_NAME).show().strip() or usual
 
 
 def _open_now(act: Callable[[], Opened]) -> None:
@@ -144,6 +145,7 @@ def _from_folder() -> None:
 
 
 WAYS = {"hub": _from_hub, "zip": _from_zip, "folder": _from_folder}
+FROM = Choice("my_model_from", tuple(WAYS), label="my_model.from", words="my_model.from_{}")
 
 
 def _follow_download() -> None:
@@ -182,8 +184,7 @@ def show_opening() -> None:
     if name := st.session_state.pop("my_model_opened", None):
         st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
     if not read_only_said():
-        ways = {way: t(f"my_model.from_{way}") for way in WAYS}
-        WAYS[choose(t("my_model.from"), ways, name="my_model_from", default="hub")]()
+        WAYS[FROM.show()]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
         tell(section("my_model", "supported"), small=True)

@@ -6,14 +6,14 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Slider
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import joined, plain, section, t
 from pages.ui.number_format import percent
-from pages.ui.url import slide
 from transformer_core.analysis.stream.batch_norm import batch_norms
 
-MOST_OTHERS = 15
+OTHERS = Slider("norm_others", 1, 15, 3, label="norm.batch_others")
 LEAST, HALF = 0.05, 0.5
 JUST_SEEN = 0.0005  # of a vector's length, as it is written
 
@@ -29,50 +29,41 @@ def mended(padded: float, real: float) -> str:
     return "worse" if real > padded else "nearly" if real < LEAST else "part"
 
 
+@experiment("norm_batch_open", "norm.try_batch")
 def try_batch(view: View) -> None:
     """Ask how far batch norm moves the sentence when others join its batch, and show it beside layer norm."""
-    box = lazy_box(t("norm.try_batch"), icon=":material/science:", key="norm_batch_open")
-    if box is None:
+    if view.bundle.config.pad_id is None:
+        st.info(t("norm.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
         return
-    with box:
-        if view.bundle.config.pad_id is None:
-            st.info(t("norm.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
-            return
-        options = {name: t(f"norm.batch_{name}") for name in ("least", "some", "half")}
-        cover = ask_first(
-            section("norm", "try_batch"),
-            options,
-            name="norm_batch",
-            about=f"{view.bundle.name} {view.encoding.text}",
+    options = options_of("norm.batch_{}", ("least", "some", "half"))
+    cover = ask_first(section("norm", "try_batch"), options, name="norm_batch", about=view.name)
+    others = OTHERS.show(view)
+    answer = ask_once(batch_norms, **view.asked, others=others)
+    found = answer.value
+    mean, real = float(found.batch_moves.mean()), float(found.real_moves.mean())
+    cover.judge("least" if mean < LEAST else "some" if mean < HALF else "half")
+    with cover.picture():
+        series = {
+            t("norm.batch_layer"): found.layer_moves,
+            t("norm.batch_all"): found.batch_moves,
+            t("norm.batch_real"): found.real_moves,
+        }
+        chart = bars(
+            tuple(f"{place} {label}" for place, label in enumerate(found.labels)),
+            series,
+            across=t("norm.token"),
+            up=Side(t("norm.batch_axis"), format=".0%"),
+            hues=(HUES["value"], HUES["key"], HUES["positions"]),
         )
-        others = int(slide(t("norm.batch_others"), 1, MOST_OTHERS, name="norm_others", default=3))
-        answer = ask_once(batch_norms, **view.asked, others=others)
-        found = answer.value
-        mean, real = float(found.batch_moves.mean()), float(found.real_moves.mean())
-        cover.judge("least" if mean < LEAST else "some" if mean < HALF else "half")
-        with cover.picture():
-            series = {
-                t("norm.batch_layer"): found.layer_moves,
-                t("norm.batch_all"): found.batch_moves,
-                t("norm.batch_real"): found.real_moves,
-            }
-            chart = bars(
-                tuple(f"{place} {label}" for place, label in enumerate(found.labels)),
-                series,
-                across=t("norm.token"),
-                up=Side(t("norm.batch_axis"), format=".0%"),
-                hues=(HUES["value"], HUES["key"], HUES["positions"]),
+        show_chart(chart, answer, key="norm_batch", stem="norm_batch", label=t("norm.batch_label"))
+        say(
+            t(
+                "norm.batch_measured",
+                others=others,
+                padding=percent(found.padding),
+                layer=percent(float(found.layer_moves.max())),
+                batch=percent(mean),
+                real=percent(real),
             )
-            show_chart(chart, answer, key="norm_batch", stem="norm_batch", label=t("norm.batch_label"))
-            say(
-                t(
-                    "norm.batch_measured",
-                    others=others,
-                    padding=percent(found.padding),
-                    layer=percent(float(found.layer_moves.max())),
-                    batch=percent(mean),
-                    real=percent(real),
-                )
-            )
-            said = t(f"norm.mended_{mended(mean, real)}")
-            say(joined(section("norm", "batch_after"), said), small=True)
+        )
+        say(joined(section("norm", "batch_after"), t(f"norm.mended_{mended(mean, real)}")), small=True)

@@ -5,13 +5,15 @@ from typing import Any
 import streamlit as st
 
 from pages.norm.figures import MEASURES, depth_chart, training_chart
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
+from pages.ui.controls import Choice, Kept, Slider, show_in_columns
 from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, fragment, say
+from pages.ui.experiment import ask_first, fragment, options_of, say
+from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.url import choose, current, keep, slide
 from pages.ui.waiting import awaited
 from transformer_core.analysis.stream.depth import (
     MOST_LAYERS,
@@ -21,41 +23,33 @@ from transformer_core.analysis.stream.depth import (
     gradients_by_depth,
 )
 
-WIDTHS = ("32", "48", "64")
+LAYERS = Slider("norm_depth", 2, MOST_LAYERS, 24, label="norm.depth")
+WIDTH = Choice("norm_width", (32, 48, 64), label="norm.width", kind=int)
+SEED = Slider("norm_seed", 0, 20, 0, label="norm.seed")
+MEASURE = Choice("norm_measure", MEASURES, label="norm.measure", words="norm.measure_{}", default="input_gradients")
+ORDER = Choice("norm_order", ("pre", "post"), label="norm.order", words="norm.stack_{}")
+TRAINED = Kept[str]("norm_trained")  # for which choices somebody asked
 SAME = 100.0
-TRAINED = "norm_trained"
 
 
 @fragment
-def depth_part() -> None:
+def _show(view: View) -> None:
     """Ask what happens to the gradient, measure it, and train on request."""
-    depth_place, width_place, seed_place = st.columns([2, 1, 1], gap="large")
-    with depth_place:
-        n_layers = int(slide(t("norm.depth"), 2, MOST_LAYERS, name="norm_depth", default=24))
-    with width_place:
-        d_model = int(choose(t("norm.width"), {width: width for width in WIDTHS}, name="norm_width", default="32"))
-    with seed_place:
-        seed = int(slide(t("norm.seed"), 0, 20, name="norm_seed", default=0))
+    n_layers, d_model, seed = show_in_columns(view, LAYERS, WIDTH, SEED, widths=(2, 1, 1), gap="large")
     tell_of_processor()
     _gradients(n_layers, d_model, seed)
     _train(n_layers, seed)
 
 
 def _gradients(n_layers: int, d_model: int, seed: int) -> None:
-    options = {name: t(f"norm.gradient_{name}") for name in ("vanishes", "stays", "explodes")}
+    options = options_of("norm.gradient_{}", ("vanishes", "stays", "explodes"))
     cover = ask_first(section("norm", "try_depth").format(layers=n_layers), options, name="norm_depth")
-    judgement = st.container()
     asked: dict[str, Any] = {"n_layers": n_layers, "d_model": d_model, "seed": seed}
     with cover.picture():
         answer = awaited(gradients_by_depth, t("norm.measuring"), key="norm_depth", height=1_050, **asked)
         if answer is None:
             return
-        measure = choose(
-            t("norm.measure"),
-            {name: t(f"norm.measure_{name}") for name in MEASURES},
-            name="norm_measure",
-            default="input_gradients",
-        )
+        measure = MEASURE.show()
         figure, _, numbers = st.columns([30, 2, 18])
         with figure:
             show_chart(
@@ -71,8 +65,7 @@ def _gradients(n_layers: int, d_model: int, seed: int) -> None:
             say(section("norm", "depth_after"))
     ratios = {(profile.norm, profile.residual): profile.first_over_last for profile in answer.value.profiles}
     plain = ratios["pre", False]
-    with judgement:
-        cover.judge("vanishes" if plain < 1 / SAME else "explodes" if plain > SAME else "stays")
+    cover.judge("vanishes" if plain < 1 / SAME else "explodes" if plain > SAME else "stays")
 
 
 def _table(answer: Answer[GradientsByDepth]) -> str:
@@ -89,17 +82,14 @@ def _train(n_layers: int, seed: int) -> None:
     st.subheader(t("norm.train"), anchor=False)
     layers = min(n_layers, MOST_TRAINED_LAYERS)
     st.markdown(section("norm", "train").format(layers=layers))
-    order = choose(
-        t("norm.order"), {name: t(f"norm.stack_{name}") for name in ("pre", "post")}, name="norm_order", default="pre"
-    )
+    order = ORDER.show()
     asked = f"{layers}.{order}.{seed}"
-    st.button(
-        t("norm.train_start"), icon=":material/play_arrow:", key="norm_train", on_click=keep, args=(TRAINED, asked, "")
-    )
-    if current(TRAINED) != asked:
+    start = t("norm.train_start")
+    st.button(start, icon=":material/play_arrow:", key="norm_train", on_click=TRAINED.take, args=(asked,))
+    if TRAINED.read() != asked:
         return
-    said, settings = t("norm.training", layers=layers), {"n_layers": layers, "norm_order": order, "seed": seed}
-    answer = awaited(deep_training, said, key="norm_training", height=360, **settings)
+    training, settings = t("norm.training", layers=layers), {"n_layers": layers, "norm_order": order, "seed": seed}
+    answer = awaited(deep_training, training, key="norm_training", height=360, **settings)
     if answer is None:
         return
     found = answer.value
@@ -123,3 +113,6 @@ def _train(n_layers: int, seed: int) -> None:
             parameters=f"{found.parameters:,}",
         )
     )
+
+
+DEPTH = Part("norm", "depth", _show)

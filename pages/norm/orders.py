@@ -1,21 +1,22 @@
 """The page's part on two orders: the stream of a post-norm model beside a pre-norm one's, over the header's text."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import streamlit as st
 
 from pages.norm.figures import name_of, order_chart, written_chart
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, say
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.exports import code_files, offer_files
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import is_foreign, plain, section, strings, t
 from pages.ui.models import READERS, model_folders, model_names, open_or_say
 from pages.ui.number_format import markdown_table, significant, significant_in_tex
-from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.stream.orders import (
     SublayerSteps,
@@ -30,7 +31,7 @@ from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import read_json
 from transformer_core.text import Encoding
 
-USUAL = {"post": "translation-en-de", "pre": "translation-en-fr"}
+FIRST = {"post": "translation-en-de", "pre": "translation-en-fr"}
 FORMULAS = {"post": r"x' = \mathrm{norm}\big(x + f(x)\big)", "pre": r"x' = x + f\big(\mathrm{norm}(x)\big)"}
 MEAN = "mean"
 LEFT_FREE = 1.1  # of an axis, beyond what is drawn
@@ -48,22 +49,27 @@ def _order_in(folder: Path) -> str | None:
 
 
 def _models_of(order: str, view: View) -> dict[str, str]:
-    """Return what people call the models of a norm order, the usual one first and the header's among them."""
+    """Return what people call the models of a norm order, the best known one first and the header's among them."""
     folders = model_folders()
     names = model_names(view.bundle.name, (*READERS, "translation"))
     found = {name: called for name, called in names.items() if name in folders and _order_in(folders[name]) == order}
     if view.bundle.config.norm_order == order:
         found[view.bundle.name] = names.get(view.bundle.name, view.bundle.name)
-    usual = USUAL[order]
-    return {usual: found[usual]} | found if usual in found else found
+    first = FIRST[order]
+    return {first: found[first]} | found if first in found else found
+
+
+MODELS = {
+    order: Choice(f"norm_orders_{order}", partial(_models_of, order), label=f"norm.orders_{order}", form="list")
+    for order in FIRST
+}
 
 
 def _choose_model(order: str, view: View) -> Bundle | None:
-    name = choose_from_list(t(f"norm.orders_{order}"), _models_of(order, view), name=f"norm_orders_{order}")
-    if name is None:
+    if not MODELS[order].options_of(view):
         st.info(t(f"norm.orders_no_{order}"), icon=":material/info:")
         return None
-    return open_or_say(name)
+    return open_or_say(MODELS[order].show(view))
 
 
 def _read(bundle: Bundle, text: str) -> Encoding | None:
@@ -78,11 +84,11 @@ def _choose_token(encoding: Encoding) -> int | None:
     """Show the mean and the text's own tokens, special ones last; None for the mean."""
     order = sorted(range(len(encoding)), key=lambda place: not encoding.offsets[place][1])
     options = {MEAN: t("norm.mean_of_tokens")} | {str(place): f"{place} · {encoding.labels[place]}" for place in order}
-    chosen = choose_from_list(t("norm.token"), options, name="norm_orders_token")
-    return None if chosen in (None, MEAN) else int(chosen)
+    chosen = Choice("norm_orders_token", options, label="norm.token", form="list").show()
+    return None if chosen == MEAN else int(chosen)
 
 
-def orders_part(view: View) -> View:
+def _show(view: View) -> View:
     """Show both streams, what the sublayers write, and one token's way through a sublayer of each.
 
     Returns:
@@ -90,7 +96,7 @@ def orders_part(view: View) -> View:
     """
     text, bundles = view.encoding.text, {}
     places = st.columns([1.2, 1.2, 1], gap="medium")
-    for order, place in zip(USUAL, places, strict=False):
+    for order, place in zip(FIRST, places, strict=False):
         with place:
             bundles[order] = _choose_model(order, view)
     post, pre = bundles["post"], bundles["pre"]
@@ -108,10 +114,8 @@ def orders_part(view: View) -> View:
     _strangers({order: bundle for order, bundle in bundles.items() if bundle is not None}, encodings, text)
     _written(answer)
     _steps(post, pre, own, other, 0 if token is None else token, text, picked=token is not None)
-    shown = choose(
-        t("norm.orders_glass"), {"post": post.name, "pre": pre.name}, name="norm_orders_glass", default="post"
-    )
-    return View(post, own) if shown == "post" else View(pre, other)
+    seen = Choice("norm_orders_glass", {"post": post.name, "pre": pre.name}, label="norm.orders_glass")
+    return View(post, own) if seen.show() == "post" else View(pre, other)
 
 
 def _title(order: str, name: str) -> str:
@@ -140,7 +144,7 @@ def _ends(found: TwoOrders) -> tuple[float, float]:
 def _streams(answer: Answer[TwoOrders], tokens: dict[str, int | None]) -> None:
     found = answer.value
     streams = {"post": found.post, "pre": found.pre}
-    options = {name: t(f"norm.orders_in_{name}") for name in ("post", "pre", "both", "neither")}
+    options = options_of("norm.orders_in_{}", ("post", "pre", "both", "neither"))
     cover = ask_first(
         section("norm", "try_orders"), options, name="norm_orders", about=f"{found.post.model} {found.pre.model}"
     )
@@ -211,8 +215,8 @@ def _steps(post: Bundle, pre: Bundle, own: Encoding, other: Encoding, token: int
     places = [f"{layer}.{sublayer}" for layer in layers for sublayer in ("self_attention", "feed_forward")]
     with st.columns([1, 2])[0]:
         options = {place: name_of(place, names) for place in places}
-        chosen = choose_from_list(t("norm.orders_sublayer"), options, name="norm_orders_sublayer")
-    layer, _, sublayer = (chosen or places[0]).partition(".")
+        chosen = Choice("norm_orders_sublayer", options, label="norm.orders_sublayer", form="list").show()
+    layer, _, sublayer = chosen.partition(".")
     if not picked:
         token = next((place for place, (_, end) in enumerate(own.offsets) if end), 0)
     both = (("post", post, own, token), ("pre", pre, other, matching_token(own, token, other)))
@@ -278,3 +282,6 @@ def _first_dimension(order: str, found: SublayerSteps, bundle: Bundle) -> str:
     added = rf"{name} &= {left}f_0 = {before}({entry['written']:.4f}) = {entry['sum']:.4f}"
     lines = (added, normed) if order == "post" else (normed, added)
     return rf"\begin{{aligned}}{lines[0]}\\{lines[1]}\end{{aligned}}"
+
+
+ORDERS = Part("norm", "orders", _show)

@@ -3,26 +3,28 @@
 import streamlit as st
 
 from pages.norm.figures import growth_chart, name_of, shares_chart, sum_figure, written_chart
+from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, fragment
+from pages.ui.controls import token_control
+from pages.ui.experiment import ask_first, fragment, options_of
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
-from pages.ui.pickers import choose_token
 from transformer_core.analysis.stream.residual_sum import StreamSum, stream_growth, stream_sum
 
+TOKEN = token_control("norm_token", "norm.token")
 KINDS = ("embedding", "self_attention", "feed_forward")
 
 
 @fragment
-def residual_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the sum for one token, then growth and shares over all tokens."""
-    words, text = strings("norm"), view.encoding.text
-    token, called = choose_token(t("norm.token"), view, name="norm_token")
+    words, token = strings("norm"), TOKEN.show(view)
+    named = f"{token} · {view.encoding.labels[token]}"
     answer = ask(stream_sum, **view.asked, token=token)
     found = answer.value
     figure = sum_figure(
@@ -32,14 +34,14 @@ def residual_part(view: View) -> None:
         found.stream,
         words,
         strings("matrix"),
-        version=f"sum {token}|{text}",
+        version=f"sum {token}|{view.encoding.text}",
     )
     show_matrix(figure, answer, key="norm_sum")
     export_matrix(figure, answer, key="norm_sum")
     st.markdown(
         t(
             "norm.sum_measured",
-            token=called.replace("`", "'"),
+            token=named.replace("`", "'"),
             difference=significant(found.difference),
             inner=significant(found.inner_difference),
         )
@@ -82,13 +84,8 @@ def _growth(view: View, token: int) -> None:
 
 def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
     found = answer.value
-    options = {kind: t(f"norm.kind_{kind}") for kind in KINDS}
-    cover = ask_first(
-        section("norm", "try_writes"),
-        options,
-        name="norm_writes",
-        about=f"{view.bundle.name} {view.encoding.text} {token}",
-    )
+    options = options_of("norm.kind_{}", KINDS)
+    cover = ask_first(section("norm", "try_writes"), options, name="norm_writes", about=f"{view.name} {token}")
     own = [place for place, part in enumerate(found.parts) if part != "norm_shifts"]
     longest = max(own, key=lambda place: found.norms[place])
     sublayer = found.parts[longest].rpartition(".")[2]
@@ -103,3 +100,6 @@ def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:
             stem="norm_contributions",
             label=t("norm.shares_label"),
         )
+
+
+RESIDUAL = Part("norm", "residual", _show)

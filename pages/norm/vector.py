@@ -1,43 +1,49 @@
 """The page's part on one vector: before and after its norm, both variants, and the same vector scaled."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, fragment, say
+from pages.ui.controls import Choice, Slider, Values, layer_control, show_in_columns, token_control
+from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.number_format import significant, significant_in_tex
-from pages.ui.pickers import choose_layer, choose_token, chosen_number, numbers
-from pages.ui.url import choose, chosen_option, slid, slide
 from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 
-UNMOVED, GREATEST_POWER = 0.01, 6
-FIRST = "feed_forward"  # the first norm whose input has mixed several tokens
-POWER: dict[str, Any] = {"name": "norm_power", "low": -GREATEST_POWER, "high": GREATEST_POWER, "default": 3}
+UNMOVED = 0.01
 
 
-def _places(view: View) -> tuple[str, ...]:
-    final = ("final",) if view.bundle.config.norm_order == "pre" else ()
-    return ("self_attention", "feed_forward", *final)
+def _sublayers(view: View) -> dict[str, str]:
+    """Return where norms stand, with their words."""
+    before = view.bundle.config.norm_order == "pre"
+    final = ("final",) if before else ()
+    return options_of("norm.before_{}" if before else "norm.behind_{}", ("self_attention", "feed_forward", *final))
 
 
-def live_vector(view: View) -> Live:
+LAYER, TOKEN = layer_control("norm.layer"), token_control("norm_token", "norm.token")
+SUBLAYER = Choice(
+    "norm_sublayer",
+    _sublayers,
+    label="norm.sublayer",
+    default="feed_forward",  # the first norm whose input has mixed several tokens
+)
+POWER = Slider("norm_power", -6, 6, 3, label="norm.scale_power", format="10^%d")
+
+
+def _picture(view: View, values: Values) -> Live:
     """Return the vector before and after the norm, how far the two variants differ, and the scaled input."""
-    layer = chosen_number("layer", view.bundle.config.n_layers)
-    sublayer = chosen_option("norm_sublayer", _places(view), default=FIRST)
-    token = chosen_option("norm_token", numbers(len(view.encoding)), default="0")
-    asked = view.asked | {"layer": layer, "sublayer": sublayer, "token": int(token)}
+    layer, sublayer = values[LAYER], values[SUBLAYER]
+    asked = view.asked | {"layer": layer, "sublayer": sublayer, "token": values[TOKEN]}
     answer = ask(normed_vector, **asked, scale=1.0)
-    scaled = ask(normed_vector, **asked, scale=float(f"1e{int(slid(**POWER))}"))
+    scaled = ask(normed_vector, **asked, scale=float(f"1e{values[POWER]}"))
     found, more, words = answer.value, scaled.value, strings("norm")
     scale = t("norm.scaled_label", scale=f"{more.scale:g}")
     stem = f"norm_vector_layer{layer}_{sublayer}"
@@ -56,25 +62,10 @@ def live_vector(view: View) -> Live:
 
 
 @fragment
-def vector_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the vector before and after the norm; the two variants and the scaled input below."""
-    config, places = view.bundle.config, _places(view)
-    layers, sublayers, tokens = st.columns([1, 2, 1.4])
-    with layers:
-        layer = choose_layer(t("norm.layer"), view)
-    with sublayers:
-        sublayer = choose(
-            t("norm.sublayer"),
-            {
-                place: t(f"norm.before_{place}") if config.norm_order == "pre" else t(f"norm.behind_{place}")
-                for place in places
-            },
-            name="norm_sublayer",
-            default=FIRST,
-        )
-    with tokens:
-        token, _ = choose_token(t("norm.token"), view, name="norm_token")
-    before, variant, scaled = live_vector(view).drawings
+    show_in_columns(view, LAYER, SUBLAYER, TOKEN, widths=(1, 2, 1.4))
+    before, variant, scaled = VECTOR.live(view).drawings
     figure, _, numbers_place = st.columns([28, 3, 18])
     with figure:
         show_drawing(before)
@@ -86,12 +77,7 @@ def vector_part(view: View) -> None:
     with scaled_place:
         _scaled(scaled)
     try_batch(view)
-    choices = {
-        "layer": (numbers(config.n_layers), str(layer)),
-        "norm_sublayer": (places, sublayer),
-        "norm_token": ((), str(token)),
-    }
-    follow_finger("norm", "vector", view, choices=choices, sliders={POWER["name"]: slid(**POWER)})
+    VECTOR.follow(view)
 
 
 def _formula(found: NormedVector) -> None:
@@ -146,9 +132,9 @@ def _variants(view: View, drawing: Drawing) -> None:
 
 def _scaled(drawing: Drawing) -> None:
     st.subheader(t("norm.scaled"), anchor=False)
-    options = {name: t(f"norm.scaled_{name}") for name in ("grows", "shrinks", "stays")}
+    options = options_of("norm.scaled_{}", ("grows", "shrinks", "stays"))
     cover = ask_first(section("norm", "try_scale"), options, name="norm_scale")
-    slide(t("norm.scale_power"), **POWER, format="10^%d")
+    POWER.show()
     found: NormedVector = drawing.answer.value
     thousand = ask(normed_vector, **{**drawing.answer.arguments, "scale": 1000.0}).value
     sizes = [abs(values).max() for values in (thousand.scaled_after, thousand.after)]
@@ -168,3 +154,6 @@ def _scaled(drawing: Drawing) -> None:
         )
         show_drawing(drawing)
         say(section("norm", "scale_after"), small=True)
+
+
+VECTOR = Part("norm", "vector", _show, _picture, (LAYER, SUBLAYER, TOKEN, POWER))

@@ -5,20 +5,24 @@ import streamlit as st
 
 from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves
+from pages.room import Part
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, experiment, say
 from pages.ui.exports import one_export
 from pages.ui.header import View
 from pages.ui.language import joined, language, language_of, section, t
 from pages.ui.number_format import markdown_table
-from pages.ui.url import step_through
 from pages.ui.waiting import awaited
 from transformer_core.analysis.positions.beyond import LIVE_WIDTHS, SCHEMES, Beyond, beyond_live
 from transformer_core.analysis.positions.beyond_measured import beyond_measured, beyond_shipped
 from transformer_core.analysis.positions.data_and_length import DataAndLength, data_and_length
 
-WIDTH, LIVE_WIDTH = 64, 16
+WIDTH = 64
+WIDTH_HERE = Choice(
+    "positions_beyond_width", LIVE_WIDTHS, label="positions.beyond_width", default=16, kind=int, form="steps"
+)
 COLOURS = (HUES["query"], HUES["positions"], HUES["weights"], HUES["value"], PALETTE[4])
 SEED = 0
 FAR = 0.5  # nats
@@ -29,7 +33,7 @@ def _named(scheme: str) -> str:
     return t(own.get(scheme, f"positions.scheme_{scheme}"))
 
 
-def _show(answer: Answer[Beyond], key: str) -> None:
+def _show_curves(answer: Answer[Beyond], key: str) -> None:
     """Show the curves, and what each scheme has where it learned, at the end, and without the distant past."""
     found = answer.value
     schemes = [scheme for scheme in SCHEMES if scheme in found.schemes]
@@ -61,7 +65,7 @@ def _steadiest(found: Beyond) -> str:
 
 
 @one_export
-def beyond_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask which scheme holds beyond its length, show all, then data and length, then models trained here."""
     answer = ask_once(beyond_shipped, width=WIDTH)
     found = answer.value
@@ -71,7 +75,7 @@ def beyond_part(view: View) -> None:
     lost = "; ".join(f"{_named(scheme)} **{found.lost(scheme):+.2f}**" for scheme in SCHEMES)
     cover.judge(_steadiest(found), t("positions.beyond_measured", lost=lost))
     with cover.picture():
-        _show(answer, "positions_beyond")
+        _show_curves(answer, "positions_beyond")
         say(section("positions", "beyond_after"))
     _show_data_and_length()
     _train_here(view)
@@ -124,24 +128,18 @@ def _cases(found: DataAndLength) -> list[str]:
     return [t("positions.data_of", width=width, stories=f"{stories:,}") for width, stories in sizes]
 
 
+@experiment("positions_beyond_open", "positions.beyond_live")
 def _train_here(view: View) -> None:
     """Train all five here, on the built-in text of the language of the typed one, where a person asks for it."""
-    box = lazy_box(t("positions.beyond_live"), icon=":material/science:", key="positions_beyond_open")
-    if box is None:
+    reads = language_of(view.encoding.text) or language()
+    asked = {"width": WIDTH_HERE.show(view), "language": reads, "seed": SEED}
+    answer = awaited(beyond_live, t("positions.beyond_training"), key="positions_beyond_live", height=420, **asked)
+    if answer is None:
         return
-    with box:
-        width = step_through(
-            t("positions.beyond_width"), LIVE_WIDTHS, name="positions_beyond_width", default=LIVE_WIDTH
-        )
-        reads = language_of(view.encoding.text) or language()
-        asked = {"width": width, "language": reads, "seed": SEED}
-        answer = awaited(beyond_live, t("positions.beyond_training"), key="positions_beyond_live", height=420, **asked)
-        if answer is None:
-            return
-        _show(answer, "positions_beyond_live")
-        found = answer.value
-        said = {"steps": found.steps, "characters": f"{found.characters:,}", "seed": SEED}
-        say(t("positions.beyond_live_note", **said), small=True)
+    _show_curves(answer, "positions_beyond_live")
+    found = answer.value
+    trained = {"steps": found.steps, "characters": f"{found.characters:,}", "seed": SEED}
+    say(t("positions.beyond_live_note", **trained), small=True)
 
 
 def _how_measured(found: Beyond) -> None:
@@ -158,3 +156,6 @@ def _how_measured(found: Beyond) -> None:
             ),
             small=True,
         )
+
+
+BEYOND = Part("positions", "beyond", _show)

@@ -7,13 +7,13 @@ from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box, say
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.url import step_through
 from transformer_core.analysis.positions.counted import LENGTHS, SCHEMES, CountedPositions, counted_positions
 
-USUAL = 64
+LENGTH = Choice("positions_counted", LENGTHS, label="positions.counted_length", default=64, kind=int, form="steps")
 HUES_OF_SCHEMES = (HUES["key"], HUES["query"], HUES["positions"])
 
 
@@ -33,45 +33,42 @@ def _measured(found: CountedPositions, length: int) -> str:
     )
 
 
+@experiment("positions_counted_open", "positions.try_counted")
 def try_counted(view: View) -> None:
     """Ask which scheme drowns the token at the end of a text, then show lengths, likeness and steps of all three."""
-    box = lazy_box(t("positions.try_counted"), icon=":material/science:", key="positions_counted_open")
-    if box is None:
+    length = LENGTH.show(view)
+    try:
+        answer = ask_once(counted_positions, **view.asked, length=length)
+    except ValueError as error:
+        st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
-    with box:
-        length = step_through(t("positions.counted_length"), LENGTHS, name="positions_counted", default=USUAL)
-        try:
-            answer = ask_once(counted_positions, **view.asked, length=length)
-        except ValueError as error:
-            st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
-            return
-        found = answer.value
-        names = {scheme: t(f"positions.scheme_{scheme}") for scheme in SCHEMES}
-        about = f"{view.bundle.name} {length} {view.encoding.text}"
-        cover = ask_first(section("positions", "try_counted"), names, name="positions_counted_guess", about=about)
-        cover.judge(SCHEMES[int(found.cosines[:, -1].argmin())])
-        with cover.picture():
-            likeness, steps = st.columns(2, gap="large")
-            with likeness:
-                chart = curves(
-                    np.arange(length),
-                    dict(zip(names.values(), found.cosines, strict=True)),
-                    across=Side(t("positions.axis_position")),
-                    up=Side(t("positions.counted_cosine")),
-                    hues=HUES_OF_SCHEMES,
-                    points=False,
-                )
-                label = t("positions.counted_cosine")
-                show_chart(chart, answer, key="positions_counted", stem="positions_counted", label=label)
-            with steps:
-                chart = curves(
-                    found.sizes,
-                    dict(zip(names.values(), found.steps, strict=True)),
-                    across=Side(t("positions.counted_length"), log=True),
-                    up=Side(t("positions.counted_step"), log=True),
-                    hues=HUES_OF_SCHEMES,
-                )
-                label = t("positions.counted_step")
-                show_chart(chart, answer, key="positions_steps", stem="positions_steps", label=label)
-            say(_measured(found, length))
-            say(section("positions", "counted_after"), small=True)
+    found = answer.value
+    names = options_of("positions.scheme_{}", SCHEMES)
+    about = f"{view.bundle.name} {length} {view.encoding.text}"
+    cover = ask_first(section("positions", "try_counted"), names, name="positions_counted_guess", about=about)
+    cover.judge(SCHEMES[int(found.cosines[:, -1].argmin())])
+    with cover.picture():
+        likeness, steps = st.columns(2, gap="large")
+        with likeness:
+            chart = curves(
+                np.arange(length),
+                dict(zip(names.values(), found.cosines, strict=True)),
+                across=Side(t("positions.axis_position")),
+                up=Side(t("positions.counted_cosine")),
+                hues=HUES_OF_SCHEMES,
+                points=False,
+            )
+            label = t("positions.counted_cosine")
+            show_chart(chart, answer, key="positions_counted", stem="positions_counted", label=label)
+        with steps:
+            chart = curves(
+                found.sizes,
+                dict(zip(names.values(), found.steps, strict=True)),
+                across=Side(t("positions.counted_length"), log=True),
+                up=Side(t("positions.counted_step"), log=True),
+                hues=HUES_OF_SCHEMES,
+            )
+            label = t("positions.counted_step")
+            show_chart(chart, answer, key="positions_steps", stem="positions_steps", label=label)
+        say(_measured(found, length))
+        say(section("positions", "counted_after"), small=True)

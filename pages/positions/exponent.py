@@ -3,20 +3,22 @@
 import streamlit as st
 
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
-from pages.positions.matrix import choose_size, chosen_size
+from pages.positions.matrix import size_controls
+from pages.room import Part
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, fragment, say
+from pages.ui.controls import Values, show_in_columns
+from pages.ui.experiment import ask_first, fragment, options_of, say
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.positions.sinusoids import Exponents, compare_exponents
 
-LEAST = 8
+LENGTH, D_MODEL = size_controls("x", least=8)
 
 
 def _outcome(found: Exponents) -> str:
@@ -41,9 +43,9 @@ def _table(found: Exponents, length: int, d_model: int) -> str:
     return markdown_table(head, [(name, *row) for name, row in named.items()], right=2)
 
 
-def live_exponent(view: View) -> Live:
+def _picture(_: View, values: Values) -> Live:
     """Return both matrices of the chosen size."""
-    length, d_model = chosen_size("x", least=LEAST)
+    length, d_model = values[LENGTH], values[D_MODEL]
     answer = ask_once(compare_exponents, length=length, d_model=d_model)
     version = f"{length}x{d_model}"
     figure = exponents_figure(answer.value.tables, strings("positions"), strings("matrix"), version=version)
@@ -52,21 +54,21 @@ def live_exponent(view: View) -> Live:
 
 @fragment
 @one_export
-def exponent_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show both matrices, ask what the doubled exponent changes, then show wavelengths and a table."""
     words = strings("positions")
     st.latex(
         r"\sin(pos\cdot 10000^{-2i/d}),\;\cos(pos\cdot 10000^{-2i/d})\qquad\longleftrightarrow\qquad"
         r"\sin(pos\cdot 10000^{-4i/d}),\;\cos(pos\cdot 10000^{-2(2i+1)/d})"
     )
-    length, d_model = choose_size("x", least=LEAST)
-    (picture,) = (one for one in live_exponent(view).pictures if isinstance(one, Picture))
+    length, d_model = show_in_columns(view, LENGTH, D_MODEL)
+    (picture,) = (one for one in EXPONENT.live(view).pictures if isinstance(one, Picture))
     answer: Answer[Exponents] = picture.answer
     show_picture(picture)
     export_picture(picture)
-    follow_finger("positions", "exponent", view, sliders={"positions_xlength": length, "positions_xd": d_model})
+    EXPONENT.follow(view)
     tell(section("positions", "exponents"), small=True)
-    options = {name: t(f"positions.still_{name}") for name in ("few", "some", "double")}
+    options = options_of("positions.still_{}", ("few", "some", "double"))
     question = section("positions", "try_exponent").format(length=length, d_model=d_model)
     cover = ask_first(question, options, name="positions_exponent", about=f"{length} {d_model}")
     cover.judge(_outcome(answer.value))
@@ -90,3 +92,6 @@ def exponent_part(view: View) -> None:
             )
         say(_table(answer.value, length, d_model))
         say(section("positions", "exponent_after"))
+
+
+EXPONENT = Part("positions", "exponent", _show, _picture, (LENGTH, D_MODEL))

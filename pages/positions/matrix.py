@@ -2,28 +2,29 @@
 
 import math
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from pages.positions.figures.sinusoids import position_figure, similarity_chart, vector_chart, waves_chart
+from pages.room import Part
 from pages.ui.asking import ask
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice, Control, Slider, Values, show_in_columns
+from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.number_format import significant, significant_in_tex
-from pages.ui.url import choose, chosen, chosen_option, held, keep, put, slid, slide
+from pages.ui.url import chosen, held, keep
 from transformer_core.analysis.positions.sinusoids import ShiftRotation, position_matrix, step_as_rotation
 
-LEAST = 2
 LONGEST = WIDEST = 512
-MEASURES = ("cosine", "dot")
 MOST_CURVES = 6
 FIRST_CURVES = (0, 16, 32, 48)
 NO_CURVES = "none"
@@ -31,89 +32,69 @@ SMALL = re.compile(r"[0-9]{1,3}")
 ALIKE_WITHIN = 0.02
 
 
-def choose_size(part: str, *, least: int) -> tuple[int, int]:
-    """Show the sliders of length and width; each part of the page has its own values."""
-    places, (length, d_model) = st.columns(2), _size_sliders(part, least)
-    with places[0]:
-        slide(t("positions.length"), **length)
-    with places[1]:
-        slide(t("positions.d_model"), **d_model)
-    return chosen_size(part, least=least)
+def size_controls(part: str, *, least: int) -> tuple[Slider[int], Slider[int]]:
+    """Return the sliders of length and width; each part of the page has its own values."""
+    return (
+        Slider(f"positions_{part}length", least, LONGEST, 64, label="positions.length"),
+        Slider(f"positions_{part}d", 2, WIDEST, 128, step=2, label="positions.d_model"),
+    )
 
 
-def _size_sliders(part: str, least: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    length = {"low": least, "high": LONGEST, "name": f"positions_{part}length", "default": 64}
-    return length, {"low": 2, "high": WIDEST, "name": f"positions_{part}d", "default": 128, "step": 2}
-
-
-def chosen_size(part: str, *, least: int) -> tuple[int, int]:
-    """Return what the sliders of length and width hold, without them."""
-    length, d_model = (int(slid(**slider)) for slider in _size_sliders(part, least))
-    return length, d_model
-
-
-def _read_dimensions(d_model: int, asked: Any) -> list[int] | None:
+def _read_columns(d_model: int, asked: Any) -> list[int] | None:
     """Return the columns that are chosen or that a link names, None where there are no such ones."""
     parts = asked if isinstance(asked, list) else [int(part) for part in str(asked).split(".") if SMALL.fullmatch(part)]
-    found = [dimension for dimension in dict.fromkeys(parts) if dimension < d_model][:MOST_CURVES]
+    found = [column for column in dict.fromkeys(parts) if column < d_model][:MOST_CURVES]
     return found if found or asked in ([], NO_CURVES) else None
 
 
-def _choose_dimensions(d_model: int) -> None:
-    """Show the choice of columns drawn as curves."""
-    first, read = _first_dimensions(d_model), partial(_read_dimensions, d_model)
-    key, value = held("positions_dims", first, read, f"0 … {d_model - 1}", instead=lambda _: first)
-    picked = st.multiselect(
-        t("positions.dimensions"),
-        list(range(d_model)),
-        value,
-        key=key,
-        max_selections=MOST_CURVES,
-        format_func=str,
-    )
-    keep("positions_dims", ".".join(map(str, picked)) or NO_CURVES, ".".join(map(str, first)))
+@dataclass(frozen=True)
+class Columns(Control[list[int]]):
+    """The columns that are drawn as curves; in a link, their numbers with dots between them."""
+
+    def default_of(self, view: View | None = None) -> list[int]:
+        return [column for column in FIRST_CURVES if column < D_MODEL.read(view)]
+
+    def link_of(self, value: list[int]) -> str:
+        return ".".join(map(str, value)) or NO_CURVES
+
+    def _arguments(self, view: View | None) -> dict[str, Any]:
+        first, d_model = self.default_of(view), D_MODEL.read(view)
+        read = partial(_read_columns, d_model)
+        return {"default": first, "read": read, "options": f"0 … {d_model - 1}", "instead": lambda _: first}
+
+    def read(self, view: View | None = None) -> list[int]:
+        return chosen(self.name, **self._arguments(view))
+
+    def show(self, view: View | None = None) -> list[int]:
+        key, value = held(self.name, **self._arguments(view))
+        columns = list(range(D_MODEL.read(view)))
+        label = t("positions.dimensions")
+        picked = st.multiselect(label, columns, value, key=key, max_selections=MOST_CURVES, format_func=str)
+        keep(self.name, self.link_of(picked), self.link_of(self.default_of(view)))
+        return picked
 
 
-def _first_dimensions(d_model: int) -> list[int]:
-    return [dimension for dimension in FIRST_CURVES if dimension < d_model]
+def _last_pos(view: View) -> int:
+    return LENGTH.read(view) - 1
 
 
-def _chosen_dimensions(d_model: int, picked: int) -> list[int]:
-    """Return the columns drawn as curves, the picked one among them, without their choice."""
-    first, read = _first_dimensions(d_model), partial(_read_dimensions, d_model)
-    return list(dict.fromkeys([*chosen("positions_dims", first, read, "", instead=lambda _: first), picked]))
+def _last_pair(view: View) -> int:
+    return D_MODEL.read(view) // 2 - 1
 
 
-def _pick(cell: tuple[int, int] | None) -> None:
+LENGTH, D_MODEL = size_controls("", least=2)
+COLUMNS = Columns("positions_dims")
+MEASURE = Choice("positions_measure", ("cosine", "dot"), label="positions.measure", words="positions.measure_{}")
+POS = Slider("positions_pos", 0, _last_pos, lambda view: min(12, _last_pos(view)), label="positions.pos")
+PAIR = Slider("positions_pair", 0, _last_pair, lambda view: min(4, _last_pair(view)), label="positions.pair")
+SHIFT = Slider("positions_shift", 1, 64, 5, label="positions.shift")
+
+
+def _pick(view: View, cell: tuple[int, int] | None) -> None:
     """Set position and pair to the cell that was clicked."""
     if cell is not None:
-        put("positions_pos", cell[0])
-        put("positions_pair", cell[1] // 2)
-
-
-def _step_sliders(length: int, d_model: int) -> dict[str, dict[str, Any]]:
-    """Return the ends of the sliders of the picked position, pair of dimensions and step."""
-    last = d_model // 2 - 1
-    return {
-        "pos": {"low": 0, "high": length - 1, "name": "positions_pos", "default": min(12, length - 1)},
-        "pair": {"low": 0, "high": last, "name": "positions_pair", "default": min(4, last)},
-        "shift": {"low": 1, "high": 64, "name": "positions_shift", "default": 5},
-    }
-
-
-def _choose_step(length: int, d_model: int) -> None:
-    """Show those sliders; there is none where there is nothing to choose from."""
-    for place, (name, ends) in zip(st.columns(3), _step_sliders(length, d_model).items(), strict=True):
-        with place:
-            if ends["high"] > ends["low"]:
-                slide(t(f"positions.{name}"), **ends)
-
-
-def _chosen_step(length: int, d_model: int) -> tuple[int, int, int]:
-    """Return the picked position, pair of dimensions and step, without their sliders."""
-    all_ends = _step_sliders(length, d_model).values()
-    pos, pair, shift = (int(slid(**ends)) if ends["high"] > ends["low"] else 0 for ends in all_ends)
-    return pos, pair, shift
+        POS.take(cell[0], view)
+        PAIR.take(cell[1] // 2, view)
 
 
 def _column(above: float, below: float) -> str:
@@ -151,28 +132,26 @@ def _show_step(vector: Drawing, *, d_model: int, pos: int, pair: int, shift: int
         )
 
 
+@experiment("positions_try", "positions.try_width")
 def _try_width(length: int, d_model: int, farthest: float) -> None:
     """Ask how half the width changes the similarity of both ends, then compute it."""
-    box = lazy_box(t("positions.try_width"), icon=":material/science:", key="positions_try")
-    if box is None or d_model < 4:
+    if d_model < 4:
         return
     half = 2 * (d_model // 4)
-    options = {name: t(f"positions.width_{name}") for name in ("more", "same", "less")}
-    with box:
-        question = section("positions", "try_width").format(length=length, d_model=d_model, half=half)
-        cover = ask_first(question, options, name="positions_width", about=f"{length} {d_model}")
-        narrow = float(ask(position_matrix, length=length, d_model=half).value.cosines[-1])
-        moved = narrow - farthest
-        outcome = "same" if abs(moved) <= ALIKE_WITHIN else "more" if moved > 0 else "less"
-        numbers = t("positions.width_measured", wide=f"{farthest:.4f}", narrow=f"{narrow:.4f}", half=half)
-        cover.judge(outcome, numbers)
+    options = options_of("positions.width_{}", ("more", "same", "less"))
+    question = section("positions", "try_width").format(length=length, d_model=d_model, half=half)
+    cover = ask_first(question, options, name="positions_width", about=f"{length} {d_model}")
+    narrow = float(ask(position_matrix, length=length, d_model=half).value.cosines[-1])
+    moved = narrow - farthest
+    outcome = "same" if abs(moved) <= ALIKE_WITHIN else "more" if moved > 0 else "less"
+    numbers = t("positions.width_measured", wide=f"{farthest:.4f}", narrow=f"{narrow:.4f}", half=half)
+    cover.judge(outcome, numbers)
 
 
-def live_matrix(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the matrix of the chosen size, its curves and similarities, and the vector of the picked position."""
     words, ui = strings("positions"), strings("matrix")
-    length, d_model = chosen_size("", least=LEAST)
-    pos, pair, shift = _chosen_step(length, d_model)
+    length, d_model, pos, pair = values[LENGTH], values[D_MODEL], values[POS], values[PAIR]
     answer = ask(position_matrix, length=length, d_model=d_model)
     found = answer.value
     figure = position_figure(
@@ -183,10 +162,11 @@ def live_matrix(view: View) -> Live:
         cell=(pos, 2 * pair),
         version=f"{length}x{d_model}|{pos}.{pair}|{view.encoding.text}",
     )
-    waves = waves_chart(found.table, found.wavelengths, _chosen_dimensions(d_model, 2 * pair), words, pos=pos)
-    measure = chosen_option("positions_measure", MEASURES, default="cosine")
+    columns = list(dict.fromkeys([*values[COLUMNS], 2 * pair]))  # the picked one among them
+    waves = waves_chart(found.table, found.wavelengths, columns, words, pos=pos)
+    measure = values[MEASURE]
     similarity = similarity_chart(found.cosines if measure == "cosine" else found.dots, words, measure=measure)
-    step = ask(step_as_rotation, length=length, d_model=d_model, pos=pos, shift=shift, pair=pair)
+    step = ask(step_as_rotation, length=length, d_model=d_model, pos=pos, shift=values[SHIFT], pair=pair)
     vector = vector_chart(found.table[pos], words, pair=pair)
     drawn = (("waves", waves, answer), ("similarity", similarity, answer), ("vector", vector, step))
     drawings = (
@@ -198,26 +178,24 @@ def live_matrix(view: View) -> Live:
 
 @fragment
 @one_export
-def matrix_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the matrix for any size, its curves and similarities, and the step of one position."""
-    length, d_model = choose_size("", least=LEAST)
+    length, d_model = show_in_columns(view, LENGTH, D_MODEL)
     matrix_place, picked_place = st.container(), st.container()
     with picked_place:
         st.subheader(t("positions.picked_heading"), anchor=False)
-        _choose_step(length, d_model)
-    pos, pair, shift = _chosen_step(length, d_model)
+        pos, pair, shift = show_in_columns(view, POS, PAIR, SHIFT)
     left, right = matrix_place.columns([11, 9], gap="large")
     with right:
-        _choose_dimensions(d_model)
+        COLUMNS.show(view)
         waves_place = st.container()
-        measures = {name: t(f"positions.measure_{name}") for name in MEASURES}
-        measure = choose(t("positions.measure"), measures, name="positions_measure", default="cosine")
-    live = live_matrix(view)
+        MEASURE.show(view)
+    live = MATRIX.live(view)
     (matrix,), (waves, similarity, vector) = live.pictures, live.drawings
     assert isinstance(matrix, Picture)
     found = matrix.answer.value
     with left:
-        show_picture(matrix, on_cell=_pick)
+        show_picture(matrix, on_cell=partial(_pick, view))
         export_picture(matrix)
         tell(section("positions", "matrix"), small=True)
     with waves_place:
@@ -227,7 +205,14 @@ def matrix_part(view: View) -> None:
         st.markdown(t("positions.deviation", deviation=significant(found.deviation), pairs=f"{found.pairs:,}"))
     with picked_place:
         _show_step(vector, d_model=d_model, pos=pos, pair=pair, shift=shift)
-    sliders = {"positions_length": length, "positions_d": d_model}
-    sliders |= {"positions_pos": pos, "positions_pair": pair, "positions_shift": shift}
-    follow_finger("positions", "matrix", view, choices={"positions_measure": (MEASURES, measure)}, sliders=sliders)
+    MATRIX.follow(view)
     _try_width(length, d_model, float(found.cosines[-1]))
+
+
+MATRIX = Part(
+    "positions",
+    "matrix",
+    _show,
+    _picture,
+    (LENGTH, D_MODEL, COLUMNS, MEASURE, POS, PAIR, SHIFT),
+)

@@ -6,16 +6,17 @@ import streamlit as st
 
 from pages.positions.figures.models import ALIKE, order_chart
 from pages.positions.schemes import models_at_hand
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, say
+from pages.ui.controls import Switch
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import MOST_TOKENS, View
 from pages.ui.language import is_foreign, joined, plain, section, strings, t
 from pages.ui.models import kind_of, model_names, offer_model, open_or_say
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.url import switch
 from pages.ui.verdict import class_word
 from pages.ui.waiting import awaited
 from transformer_core.analysis.positions.order_worth import (
@@ -35,6 +36,7 @@ APART = 0.05  # of the share of guesses that move: tasks that differ by less are
 SEEDS = 5
 HEIGHT = 480  # of a figure and its table
 SHARES = (2, 3)  # of the width: figure and words
+ALL = Switch("positions_all", True, label=lambda view: t("positions.all_models", count=len(_names(view))))
 
 
 def _called(name: str) -> str:
@@ -172,7 +174,7 @@ def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:
     if not names:
         st.caption(t("positions.no_others"))
         return []
-    if not switch(t("positions.all_models", count=len(names)), name="positions_all", default=True):
+    if not ALL.show(view):
         return []
     found = []
     for name in names:
@@ -215,23 +217,21 @@ def _beside(found: list[tuple[Bundle, OrderWorth]]) -> None:
 
 
 @one_export
-def order_part(view: View) -> None:
+def _show(view: View) -> None:
     """Ask what order is worth to the model, then measure it and every other available model."""
     if view.bundle.kind not in MEASURES:
         offer_model(t("outcome.needs_head", name=plain(view.bundle.name)), tuple(MEASURES))
         return
-    options = {name: t(f"positions.accuracy_{name}") for name in ("nothing", "some", "much", "gains")}
+    options = options_of("positions.accuracy_{}", ("nothing", "some", "much", "gains"))
     question = section("positions", "try_order").format(
         model=plain(view.bundle.name), positions=view.bundle.config.positions, texts=texts_for(view.bundle)
     )
     cover = ask_first(question, options, name="positions_order", about=view.bundle.name)
-    judgement = st.container()
     with cover.picture():
         say(f"**{t('positions.order_reviews')}**")
         answer = _measured(view.bundle)
     if answer is not None:
-        with judgement:
-            cover.judge(_outcome(answer.value))
+        cover.judge(_outcome(answer.value))
     if not cover.open:
         return
     if answer is not None:
@@ -241,3 +241,6 @@ def order_part(view: View) -> None:
     others = _others(view)
     if answer is not None and others:
         _beside([(view.bundle, answer.value), *others])
+
+
+ORDER = Part("positions", "order", _show)

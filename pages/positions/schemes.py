@@ -1,31 +1,27 @@
 """Five schemes of positions (none, sinusoidal, learned, rotary, ALiBi) by their effect on the scores of one word."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.positions.figures.models import distance_chart, schemes_figure
-from pages.ui.asking import Answer, ask_once
+from pages.room import Part
+from pages.ui.asking import ask_once
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice, Slider, Values, head_control, show_in_columns
+from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.exports import one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.ui.models import READERS, model_names, open_bundle
 from pages.ui.number_format import markdown_table, significant
-from pages.ui.pickers import choose_head, chosen_number, numbers
-from pages.ui.url import choose, choose_from_list, chosen_option, slid, slide
 from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 
-SHOWN = ("scores", "terms", "weights")
 MOST_PLACES = 64
-WORD, LENGTH = "positions_word", "positions_places"
 
 
 def models_at_hand() -> list[str]:
@@ -47,54 +43,38 @@ def _model_with_learned_table(view: View) -> Bundle | None:
     return None
 
 
-def choose_word(view: View, label: str) -> int:
-    """Show the text's tokens, special ones last, and return the place of the chosen one."""
-    names = {str(place): f"{place} {view.encoding.labels[place]}" for place in _places(view)}
-    return int(choose_from_list(label, names, name=WORD) or 0)
+def word_control(label: str) -> Choice[int]:
+    """Return the choice of a token of the text by its place, special ones last."""
+
+    def words(view: View) -> dict[str, str]:
+        places = sorted(range(len(view.encoding)), key=view.encoding.special.__getitem__)
+        return {str(place): f"{place} {view.encoding.labels[place]}" for place in places}
+
+    return Choice("positions_word", words, label=label, kind=int, form="list")
 
 
-def chosen_word(view: View) -> int:
-    """Return the place of the chosen token, without the list."""
-    places = [str(place) for place in _places(view)]
-    return int(chosen_option(WORD, places, default=places[0]))
+def _most_places(view: View) -> int:
+    return min(MOST_PLACES, view.bundle.config.max_len)
 
 
-def _places(view: View) -> list[int]:
-    return sorted(range(len(view.encoding)), key=view.encoding.special.__getitem__)
+def _pairs(view: View) -> dict[str, str]:
+    count = (view.bundle.config.d_head or 0) // 2
+    return {"all": t("positions.pair_all")} | {str(pair): str(pair) for pair in range(count)}
 
 
-def _length_ends(view: View) -> dict[str, Any]:
-    most = min(MOST_PLACES, view.bundle.config.max_len)
-    return {"low": 2, "high": most, "name": LENGTH, "default": min(32, most)}
+WORD, HEAD = word_control("positions.word"), head_control("positions.head")
+LENGTH = Slider("positions_places", 2, _most_places, lambda view: min(32, _most_places(view)), label="positions.places")
+PAIR = Choice("positions_rotary", _pairs, label="positions.rotary_pair", form="list")
+SHOWN = Choice("positions_shown", ("scores", "terms", "weights"), label="positions.shown", words="positions.shown_{}")
 
 
-def _pairs(view: View) -> list[str]:
-    return ["all", *numbers((view.bundle.config.d_head or 0) // 2)]
-
-
-def _choose(view: View) -> None:
-    """Show the controls."""
-    token_place, head_place = st.columns([1, 2])
-    with token_place:
-        choose_word(view, t("positions.word"))
-    with head_place:
-        choose_head(t("positions.head"), view.bundle.config.n_heads)
-    length_place, pair_place = st.columns(2)
-    with length_place:
-        if _length_ends(view)["high"] > 2:
-            slide(t("positions.places"), **_length_ends(view))
-    with pair_place:
-        pairs = dict(zip(_pairs(view), _pairs(view), strict=True)) | {"all": t("positions.pair_all")}
-        choose_from_list(t("positions.rotary_pair"), pairs, name="positions_rotary")
-
-
-def _chosen(view: View) -> dict[str, int]:
-    """Return the arguments that the controls set, without them."""
-    ends, pair = _length_ends(view), chosen_option("positions_rotary", _pairs(view), default="all")
+def _arguments(values: Values) -> dict[str, int]:
+    """Return the arguments of score_schemes that are chosen."""
+    pair = values[PAIR]
     return {
-        "place": chosen_word(view),
-        "head": chosen_number("head", view.bundle.config.n_heads),
-        "length": int(slid(**ends)) if ends["high"] > 2 else ends["high"],
+        "place": values[WORD],
+        "head": values[HEAD],
+        "length": values[LENGTH],
         "pair": -1 if pair == "all" else int(pair),
     }
 
@@ -115,38 +95,32 @@ def _table(found: SchemeScores, names: list[str]) -> str:
     return markdown_table(head, rows, right=2)
 
 
-def _try_peak(answer: Answer[SchemeScores], chosen: dict[str, int]) -> None:
+@experiment("positions_try_schemes", "positions.try_peak")
+def _try_peak(found: SchemeScores, chosen: dict[str, int]) -> None:
     """Ask at which place a rotated query has its greatest score, then show it."""
-    box = lazy_box(t("positions.try_peak"), icon=":material/science:", key="positions_try_schemes")
-    if box is None:
-        return
-    found, query = answer.value, chosen["length"] // 2
-    options = {name: t(f"positions.peak_{name}") for name in ("here", "before", "after")}
-    with box:
-        question = section("positions", "try_peak").format(word=plain(found.token), query=query)
-        cover = ask_first(question, options, name="positions_peak", about=f"{chosen} {found.token}")
-        row = found.terms[found.schemes.index("rotary"), query]
-        best = int(row.argmax())
-        outcome = "here" if best == query else "before" if best < query else "after"
-        numbers = t(
-            "positions.peak_measured", best=best, most=f"{row[best]:.4f}", query=query, here=f"{row[query]:.4f}"
-        )
-        cover.judge(outcome, numbers)
+    query, options = chosen["length"] // 2, options_of("positions.peak_{}", ("here", "before", "after"))
+    question = section("positions", "try_peak").format(word=plain(found.token), query=query)
+    cover = ask_first(question, options, name="positions_peak", about=f"{chosen} {found.token}")
+    row = found.terms[found.schemes.index("rotary"), query]
+    best = int(row.argmax())
+    outcome = "here" if best == query else "before" if best < query else "after"
+    most, here = f"{row[best]:.4f}", f"{row[query]:.4f}"
+    cover.judge(outcome, t("positions.peak_measured", best=best, most=most, query=query, here=here))
 
 
-def live_schemes(view: View) -> Live:
+def _picture(view: View, values: Values) -> Live:
     """Return the scores of one word at every pair of places under each scheme, and one query's row of them.
 
     Raises:
         ValueError: as score_schemes.
     """
-    chosen, shown = _chosen(view), chosen_option("positions_shown", SHOWN, default="scores")
+    chosen, shown = _arguments(values), values[SHOWN]
     answer = ask_once(score_schemes, **view.asked, learned=_model_with_learned_table(view), **chosen)
     found, words, query = answer.value, strings("positions"), chosen["length"] // 2
-    names, values = _titles(found), {"scores": found.scores, "terms": found.terms, "weights": found.weights}[shown]
+    names, scores = _titles(found), {"scores": found.scores, "terms": found.terms, "weights": found.weights}[shown]
     version = f"{shown}|{chosen}|{view.encoding.text}"
-    figure = schemes_figure(values, names, words, strings("matrix"), shown=shown, version=version)
-    chart = distance_chart(values, names, words, query=query, shown=shown)
+    figure = schemes_figure(scores, names, words, strings("matrix"), shown=shown, version=version)
+    chart = distance_chart(scores, names, words, query=query, shown=shown)
     label = t("positions.distance_label", query=query)
     drawing = Drawing("positions_distance", chart, answer, "positions_distance", label)
     return Live((Picture("positions_schemes", figure, answer),), drawings=(drawing,))
@@ -154,29 +128,23 @@ def live_schemes(view: View) -> Live:
 
 @fragment
 @one_export
-def schemes_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the scores of one word at every pair of places, under each scheme."""
-    _choose(view)
-    chosen = _chosen(view)
-    shown = choose(
-        t("positions.shown"),
-        {name: t(f"positions.shown_{name}") for name in SHOWN},
-        name="positions_shown",
-        default="scores",
-    )
+    show_in_columns(view, WORD, HEAD, widths=(1, 2))
+    show_in_columns(view, LENGTH, PAIR)
+    SHOWN.show(view)
+    values = SCHEMES.values(view)
     try:
-        live = live_schemes(view)
+        live = SCHEMES.live(view)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
     (picture,) = (one for one in live.pictures if isinstance(one, Picture))
-    answer: Answer[SchemeScores] = picture.answer
-    found = answer.value
+    found: SchemeScores = picture.answer.value
     show_picture(picture)
-    heads = {"head": (numbers(view.bundle.config.n_heads), str(chosen["head"]))}
-    sliders = {LENGTH: chosen["length"]}
-    follow_finger("positions", "schemes", view, choices=heads | {"positions_shown": (SHOWN, shown)}, sliders=sliders)
-    st.markdown(section("positions", f"shown_{shown}").format(word=plain(found.token), head=chosen["head"]))
+    SCHEMES.follow(view)
+    about = section("positions", f"shown_{values[SHOWN]}")
+    st.markdown(about.format(word=plain(found.token), head=values[HEAD]))
     export_picture(picture)
     if not found.learned_from:
         tell(section("positions", "untrained"), small=True)
@@ -186,4 +154,7 @@ def schemes_part(view: View) -> None:
     with facts:
         st.markdown(_table(found, _titles(found)))
         st.caption(t("positions.facts_note"))
-    _try_peak(answer, chosen)
+    _try_peak(found, _arguments(values))
+
+
+SCHEMES = Part("positions", "schemes", _show, _picture, (WORD, HEAD, LENGTH, PAIR, SHOWN))

@@ -4,21 +4,24 @@ import streamlit as st
 
 from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
-from pages.positions.schemes import choose_word
-from pages.ui.asking import Answer, ask_once
+from pages.positions.schemes import word_control
+from pages.room import Part
+from pages.ui.asking import ask_once
 from pages.ui.charts import Drawing, show_drawing
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Values
+from pages.ui.experiment import ask_first, experiment, options_of
 from pages.ui.exports import export_matrix, one_export
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.matrix import show_matrix
 from pages.ui.number_format import significant
 from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
 
 FLIP_POINTS = 5.0
+WORD = word_control("positions.token")
 
 
 def _lengths(found: Sums) -> None:
@@ -47,31 +50,22 @@ def _tell_likeness(found: Sums) -> None:
     )
 
 
-def _try_scale(view: View, answer: Answer[Sums]) -> None:
+@experiment("positions_try_sum", "positions.try_scale")
+def _try_scale(view: View, found: Sums) -> None:
     """Ask how the verdict changes when the factor is switched, then show it."""
-    found = answer.value
-    box = lazy_box(t("positions.try_scale"), icon=":material/science:", key="positions_try_sum")
-    if box is None:
-        return
     if found.probabilities is None:
-        with box:
-            concludes(view)
+        concludes(view)
         return
-    options = {name: t(f"try.{name}") for name in ("little", "much", "flips")}
-    with box:
-        way = "off" if found.scaled_in_model else "on"
-        cover = ask_first(
-            section("positions", f"try_scale_{way}"), options, name="positions_scale", about=view.encoding.text
-        )
-        usual, other = found.probabilities[int(found.scaled_in_model)], found.probabilities[int(way == "on")]
-        winner = int(usual.argmax())
-        moved = 100 * float(other[winner] - usual[winner])
-        outcome = "flips" if other[winner] < other.max() else "much" if abs(moved) >= FLIP_POINTS else "little"
-        with cover.picture():
-            show_outcome(view, other.tolist(), beside=usual.tolist())
-        label = outcome_word(view, winner)
-        measured = t("positions.scale_measured", label=label, moved=f"{moved:+.2f}")
-        cover.judge(outcome, measured)
+    way = "off" if found.scaled_in_model else "on"
+    options, question = options_of("try.{}", ("little", "much", "flips")), section("positions", f"try_scale_{way}")
+    cover = ask_first(question, options, name="positions_scale", about=view.encoding.text)
+    own, other = found.probabilities[int(found.scaled_in_model)], found.probabilities[int(way == "on")]
+    winner = int(own.argmax())
+    moved = 100 * float(other[winner] - own[winner])
+    outcome = "flips" if other[winner] < other.max() else "much" if abs(moved) >= FLIP_POINTS else "little"
+    with cover.picture():
+        show_outcome(view, other.tolist(), beside=own.tolist())
+    cover.judge(outcome, t("positions.scale_measured", label=outcome_word(view, winner), moved=f"{moved:+.2f}"))
 
 
 def _concatenated(view: View) -> None:
@@ -80,7 +74,7 @@ def _concatenated(view: View) -> None:
         r"W\begin{bmatrix}e\\p\end{bmatrix}=\begin{bmatrix}W_1&W_2\end{bmatrix}\begin{bmatrix}e\\p\end{bmatrix}"
         r"=W_1e+W_2p;\qquad W_2=W_1:\;W_1(e+p)"
     )
-    place = choose_word(view, t("positions.token"))
+    place = WORD.show(view)
     try:
         answer = ask_once(adding_is_concatenating, **view.asked, place=place)
     except ValueError as error:
@@ -113,16 +107,13 @@ def _concatenated(view: View) -> None:
     )
 
 
-def live_sum(view: View) -> Live:
+def _picture(view: View, _: Values) -> Live:
     """Return the lengths of both vectors, and how alike the sum is to either.
 
     Raises:
         ValueError: as token_and_position.
     """
-    return _live(view, ask_once(token_and_position, **view.asked))
-
-
-def _live(view: View, answer: Answer[Sums]) -> Live:
+    answer = ask_once(token_and_position, **view.asked)
     found, words, labels = answer.value, strings("positions"), view.encoding.labels
     norms = norms_chart(found.token_norms, found.factor, found.position_norms, labels, words)
     cosines = cosines_chart(found.cosine_token, found.cosine_position, labels, words)
@@ -134,23 +125,26 @@ def _live(view: View, answer: Answer[Sums]) -> Live:
 
 
 @one_export
-def sum_part(view: View) -> None:
+def _show(view: View) -> None:
     """Show the lengths of both vectors, the effect of the factor, and that adding is concatenating with W₂ = W₁."""
     try:
-        answer = ask_once(token_and_position, **view.asked)
+        drawings = SUM.live(view).drawings
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
-    found = answer.value
+    found: Sums = drawings[0].answer.value
     if not found.added_in_model:
         st.info(t("positions.adds_none", positions=view.bundle.config.positions), icon=":material/info:")
     _lengths(found)
-    for place, drawing in zip(st.columns(2, gap="large"), _live(view, answer).drawings, strict=True):
+    for place, drawing in zip(st.columns(2, gap="large"), drawings, strict=True):
         with place:
             show_drawing(drawing)
-    follow_finger("positions", "sum", view)
+    SUM.follow(view)
     _tell_likeness(found)
-    _try_scale(view, answer)
+    _try_scale(view, found)
     st.subheader(t("positions.concatenate_heading"), anchor=False)
     _concatenated(view)
     try_counted(view)
+
+
+SUM = Part("positions", "sum", _show, _picture)

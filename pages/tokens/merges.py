@@ -2,70 +2,71 @@
 
 import streamlit as st
 
+from pages.room import Part
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, merging_chart, rivals_chart
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, fragment, lazy_box, say
+from pages.ui.controls import Choice, Slider, Text, show_in_columns
+from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import language_of, plain, section, t
-from pages.ui.url import choose, slide, text_area
 from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA
 from transformer_core.text.merges import ALPHABETS
 
 
-@fragment
-def show_merges(view: View) -> None:
-    """Show the sentence after a chosen merge, and which pairs were joined."""
-    corpus, pasted, alphabet = _choose_text(language_of(view.encoding.text) or "en")
-    if corpus == OWN and len(pasted) > MOST_CHARACTERS:
-        st.info(t("tokens.pasted_long", count=f"{len(pasted):,}", most=f"{MOST_CHARACTERS:,}"), icon=":material/info:")
-        return
-    if corpus == OWN and not pasted.strip():
-        st.info(t("tokens.pasted_empty"), icon=":material/info:")
-        return
+def _pasted(view: View) -> str:
+    return PASTED.read() if CORPUS.read(view) == OWN else ""
+
+
+def _most(view: View) -> int:
+    return learnable(corpus=CORPUS.read(view), pasted=_pasted(view), alphabet=ALPHABET.read())
+
+
+CORPUS = Choice(
+    "tokens_text",
+    (*CORPORA, OWN),
+    label="tokens.learn_from",
+    words="tokens.corpus_{}",
+    default=lambda view: language_of(view.encoding.text) or "en",
+)
+ALPHABET = Choice("tokens_alphabet", ALPHABETS, label="tokens.alphabet", words="tokens.alphabet_{}")
+PASTED = Text("tokens_pasted", "", label=lambda _: t("tokens.pasted", most=f"{MOST_CHARACTERS:,}"), height=140)
+COUNT = Slider("tokens_merges", 1, _most, lambda view: min(400, _most(view)), label="tokens.merges")
+STEP = Slider("tokens_step", 0, COUNT.read, lambda view: min(40, COUNT.read(view)), label="tokens.step")
+
+
+def _trouble(view: View) -> str:
+    """Return why nothing can be learned from the pasted text, "" where something can."""
+    pasted = _pasted(view)
+    if len(pasted) > MOST_CHARACTERS:
+        return t("tokens.pasted_long", count=f"{len(pasted):,}", most=f"{MOST_CHARACTERS:,}")
+    if CORPUS.read(view) == OWN and not pasted.strip():
+        return t("tokens.pasted_empty")
     try:
-        most = learnable(corpus=corpus, pasted=pasted, alphabet=alphabet)
+        return "" if _most(view) else t("tokens.pasted_poor")
     except ValueError as error:
-        st.info(t("tokens.pasted_unreadable", error=plain(str(error))), icon=":material/info:")
+        return t("tokens.pasted_unreadable", error=plain(str(error)))
+
+
+@fragment
+def _show(view: View) -> None:
+    """Show the sentence after a chosen merge, and which pairs were joined."""
+    corpus, alphabet = show_in_columns(view, CORPUS, ALPHABET)
+    if corpus == OWN:
+        PASTED.show()
+    trouble, pasted = _trouble(view), _pasted(view)
+    if trouble:
+        st.info(trouble, icon=":material/info:")
         return
-    if not most:
-        st.info(t("tokens.pasted_poor"), icon=":material/info:")
-        return
-    merges, step = _choose_step(most)
+    merges, step = show_in_columns(view, COUNT, STEP, widths=(1, 2), gap="large")
     answer = ask(
         merge_step, corpus=corpus, pasted=pasted, alphabet=alphabet, merges=merges, step=step, text=view.encoding.text
     )
     _show_step(view, answer)
     _try_other_language(view, answer, corpus, pasted, alphabet)
-
-
-def _choose_text(language: str) -> tuple[str, str, str]:
-    left, right = st.columns(2)
-    with left:
-        options = {name: t(f"tokens.corpus_{name}") for name in (*CORPORA, OWN)}
-        corpus = choose(t("tokens.learn_from"), options, name="tokens_text", default=language)
-    with right:
-        alphabets = {name: t(f"tokens.alphabet_{name}") for name in ALPHABETS}
-        alphabet = choose(t("tokens.alphabet"), alphabets, name="tokens_alphabet", default=ALPHABETS[0])
-    pasted = ""
-    if corpus == OWN:
-        label = t("tokens.pasted", most=f"{MOST_CHARACTERS:,}")
-        pasted = text_area(label, name="tokens_pasted", default="", height=140)
-    return corpus, pasted, alphabet
-
-
-def _choose_step(most: int) -> tuple[int, int]:
-    left, right = st.columns([1, 2], gap="large")
-    merges = 1
-    with left:
-        if most > 1:
-            merges = int(slide(t("tokens.merges"), 1, most, name="tokens_merges", default=min(400, most)))
-    with right:
-        step = slide(t("tokens.step"), 0, merges, name="tokens_step", default=min(40, merges))
-    return merges, int(step)
 
 
 def _show_step(view: View, answer: Answer[MergeStep]) -> None:
@@ -120,35 +121,24 @@ def _line(found: MergeStep, n_characters: int) -> Line:
     )
 
 
+@experiment("tokens_try_merges", "tokens.try_merges")
 def _try_other_language(view: View, answer: Answer[MergeStep], corpus: str, pasted: str, alphabet: str) -> None:
-    box = lazy_box(t("tokens.try_merges"), icon=":material/science:", key="tokens_try_merges")
-    if box is None:
-        return
-    with box:
-        other = "en" if corpus == "zh" else "zh"
-        merges = len(answer.value.counts)
-        names = {"other": t(f"tokens.corpus_{other}"), "here": t(f"tokens.corpus_{corpus}")}
-        options = {name: t(f"tokens.guess_{name}") for name in ("more", "as_many", "fewer")}
-        elsewhere = min(merges, learnable(corpus=other, pasted="", alphabet=alphabet))
-        question = t("tokens.question_merges", merges=f"{merges:,}", **names)
-        cover = ask_first(
-            question,
-            options,
-            name="tokens_merges",
-            about=f"{corpus} {alphabet} {merges} {hash(pasted)} {view.encoding.text}",
-        )
-        text = view.encoding.text
-        found = ask(merge_step, corpus=other, pasted="", alphabet=alphabet, merges=elsewhere, step=0, text=text)
-        here, there = (int(one.value.sentence_tokens[-1]) for one in (answer, found))
-        outcome = "more" if there > here else "fewer" if there < here else "as_many"
-        words = t(
-            "tokens.measured_merges",
-            n_here=here,
-            n_other=there,
-            merges=f"{merges:,}",
-            n_merges=f"{elsewhere:,}",
-            **names,
-        )
-        cover.judge(outcome, words)
-        with cover.picture():
-            say(section("tokens", "try_merges"))
+    other = "en" if corpus == "zh" else "zh"
+    merges = len(answer.value.counts)
+    names = {"other": t(f"tokens.corpus_{other}"), "here": t(f"tokens.corpus_{corpus}")}
+    options = options_of("tokens.guess_{}", ("more", "as_many", "fewer"))
+    elsewhere = min(merges, learnable(corpus=other, pasted="", alphabet=alphabet))
+    question = t("tokens.question_merges", merges=f"{merges:,}", **names)
+    text = view.encoding.text
+    about = f"{corpus} {alphabet} {merges} {hash(pasted)} {text}"
+    cover = ask_first(question, options, name="tokens_merges", about=about)
+    found = ask(merge_step, corpus=other, pasted="", alphabet=alphabet, merges=elsewhere, step=0, text=text)
+    here, there = (int(one.value.sentence_tokens[-1]) for one in (answer, found))
+    outcome = "more" if there > here else "fewer" if there < here else "as_many"
+    counts = {"n_here": here, "n_other": there, "merges": f"{merges:,}", "n_merges": f"{elsewhere:,}"}
+    cover.judge(outcome, t("tokens.measured_merges", **counts, **names))
+    with cover.picture():
+        say(section("tokens", "try_merges"))
+
+
+MERGES = Part("tokens", "merges", _show)

@@ -2,15 +2,16 @@
 
 import streamlit as st
 
+from pages.room import Part
 from pages.tokens.figures import MEASURES, one_hot_figure
 from pages.ui.asking import Answer, ask
-from pages.ui.experiment import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice
+from pages.ui.experiment import ask_first, experiment, fragment
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.matrix import show_matrix
-from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.words.one_hot import WordRelations, likeness, word_relations
 
 TRIPLES = {
@@ -19,14 +20,17 @@ TRIPLES = {
     "three": ("three", "four", "kitchen"),
     "hao": ("好", "棒", "坏"),
 }
+MEASURE = Choice("tokens_measure", MEASURES, label="tokens.measure", words="tokens.measure_{}", default="cosine")
+TRIPLE = Choice(
+    "tokens_triple", {name: " · ".join(words) for name, words in TRIPLES.items()}, label="tokens.triple", form="list"
+)
 
 
 @fragment
-def show_one_hot(view: View) -> None:
+def _show(view: View) -> None:
     """Show both kinds of vectors, the memory that they need, and the prediction."""
     answer = ask(word_relations, **view.asked)
-    measures = {name: t(f"tokens.measure_{name}") for name in MEASURES}
-    measure = choose(t("tokens.measure"), measures, name="tokens_measure", default="cosine")
+    measure = MEASURE.show()
     found = vars(answer.value)
     suffix = "" if measure == "vectors" else f"_{measure}"
     figure = one_hot_figure(
@@ -77,23 +81,22 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:,.2f} MiB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:,.1f} KiB"
 
 
+@experiment("tokens_try_one_hot", "tokens.try_one_hot")
 def _try_likeness(view: View) -> None:
-    box = lazy_box(t("tokens.try_one_hot"), icon=":material/science:", key="tokens_try_one_hot")
-    if box is None:
+    tell(section("tokens", "try_one_hot"))
+    word, near, far = TRIPLES[TRIPLE.show()]
+    options = {"near": near, "far": far, "equal": t("tokens.guess_equal")}
+    cover = ask_first(
+        t("tokens.question_one_hot", word=word), options, name="tokens_alike", about=f"{view.bundle.name} {word}"
+    )
+    found = ask(likeness, bundle=view.bundle, word=word, near=near, far=far).value
+    if found.near is None or found.far is None:
+        st.info(t("tokens.no_words", model=plain(view.bundle.name)), icon=":material/info:")
         return
-    with box:
-        tell(section("tokens", "try_one_hot"))
-        labels = {name: " · ".join(words) for name, words in TRIPLES.items()}
-        word, near, far = TRIPLES[choose_from_list(t("tokens.triple"), labels, name="tokens_triple") or "dull"]
-        options = {"near": near, "far": far, "equal": t("tokens.guess_equal")}
-        cover = ask_first(
-            t("tokens.question_one_hot", word=word), options, name="tokens_alike", about=f"{view.bundle.name} {word}"
-        )
-        found = ask(likeness, bundle=view.bundle, word=word, near=near, far=far).value
-        if found.near is None or found.far is None:
-            st.info(t("tokens.no_words", model=plain(view.bundle.name)), icon=":material/info:")
-            return
-        outcome = "near" if found.near > found.far else "far" if found.far > found.near else "equal"
-        numbers = {name: f"{getattr(found, name):.3f}" for name in ("near", "far", "one_hot_near", "one_hot_far")}
-        measured = t("tokens.measured_one_hot", word=word, near_word=near, far_word=far, **numbers)
-        cover.judge(outcome, measured)
+    outcome = "near" if found.near > found.far else "far" if found.far > found.near else "equal"
+    numbers = {name: f"{getattr(found, name):.3f}" for name in ("near", "far", "one_hot_near", "one_hot_far")}
+    measured = t("tokens.measured_one_hot", word=word, near_word=near, far_word=far, **numbers)
+    cover.judge(outcome, measured)
+
+
+ONE_HOT = Part("tokens", "one_hot", _show)

@@ -1,12 +1,14 @@
 """Tokens: the sentence split by every available tokenizer, byte-pair encoding step by step, and one-hot vectors."""
 
-from pages.tokens.merges import show_merges
-from pages.tokens.one_hot import show_one_hot
-from pages.tokens.split import show_split
+from pages.room import Page
+from pages.tokens.merges import MERGES
+from pages.tokens.one_hot import ONE_HOT
+from pages.tokens.split import SPLIT
 from pages.ui.header import header
 from pages.ui.models import READERS
-from pages.ui.page_layout import parts_page
 
-PARTS = {"split": show_split, "merges": show_merges, "one_hot": show_one_hot}
+SITES = ("*.token_ids", "*.token_embedding")
+TOKENS = Page("tokens", lambda: header(kinds=READERS), (SPLIT, MERGES, ONE_HOT), sites=SITES)
 
-parts_page("tokens", lambda: header(kinds=READERS), PARTS, sites=("*.token_ids", "*.token_embedding"))
+if __name__ == "__main__":
+    TOKENS.show()

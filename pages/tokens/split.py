@@ -4,15 +4,16 @@ from functools import reduce
 
 import streamlit as st
 
+from pages.room import Part
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, cost_chart
 from pages.ui.asking import ask
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, fragment, lazy_box
+from pages.ui.controls import Choice, show_in_columns
+from pages.ui.experiment import ask_first, experiment, fragment, options_of
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, t
-from pages.ui.url import choose, choose_from_list
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA, MODEL, Cut, Cuts, cut_sentence
 
 SIZES = ("300", "600", "1200", "2500", "5000")
@@ -23,6 +24,9 @@ SAMPLES = {
     "number": "3.14159265358979",
     "hebrew": "שלום לכולם",
 }
+CORPUS = Choice("tokens_corpus", CORPORA, label="tokens.corpus", words="tokens.corpus_{}", default="both")
+SIZE = Choice("tokens_size", {size: f"{int(size):,}" for size in SIZES}, label="tokens.size", default=2500, kind=int)
+SAMPLE = Choice("tokens_sample", SAMPLES, label="tokens.sample", form="list")
 
 
 def _name_of(kind: str) -> str:
@@ -30,9 +34,9 @@ def _name_of(kind: str) -> str:
 
 
 @fragment
-def show_split(view: View) -> None:
+def _show(view: View) -> None:
     """Show the tokens of every tokenizer, their cost, and the prediction."""
-    corpus, size = _choose_learned()
+    corpus, size = show_in_columns(view, CORPUS, SIZE)
     text = view.encoding.text
     answer = ask(cut_sentence, bundle=view.bundle, text=text, corpus=corpus, vocab_size=size)
     chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), answer, name="tokens_split")
@@ -45,17 +49,6 @@ def show_split(view: View) -> None:
     chart = cost_chart(names, [cut.n_tokens for cut in answer.value.cuts], answer.value.pairs, words)
     show_chart(chart, answer, key="tokens_cost", stem="tokens_cost", label=t("tokens.cost_label"))
     _try_sample(view, corpus, size)
-
-
-def _choose_learned() -> tuple[str, int]:
-    left, right = st.columns(2)
-    with left:
-        options = {name: t(f"tokens.corpus_{name}") for name in CORPORA}
-        corpus = choose(t("tokens.corpus"), options, name="tokens_corpus", default="both")
-    with right:
-        sizes = {size: f"{int(size):,}" for size in SIZES}
-        size = choose(t("tokens.size"), sizes, name="tokens_size", default="2500")
-    return corpus, int(size)
 
 
 def _line(cut: Cut, n_characters: int) -> Line:
@@ -106,26 +99,22 @@ def _cost(view: View, cuts: Cuts) -> str:
     )
 
 
+@experiment("tokens_try_split", "tokens.try_split")
 def _try_sample(view: View, corpus: str, size: int) -> None:
-    box = lazy_box(t("tokens.try_split"), icon=":material/science:", key="tokens_try_split")
-    if box is None:
-        return
-    with box:
-        tell(section("tokens", "try_split"))
-        sample = SAMPLES[choose_from_list(t("tokens.sample"), SAMPLES, name="tokens_sample") or "family"]
-        options = {name: t(f"tokens.guess_{name}") for name in ("bpe", "character", "same")}
-        cover = ask_first(
-            t("tokens.question_split", sample=plain(sample)),
-            options,
-            name="tokens_split",
-            about=f"{sample} {corpus} {size}",
-        )
-        answer = ask(cut_sentence, bundle=view.bundle, text=sample, corpus=corpus, vocab_size=size)
-        cuts = {cut.name: cut for cut in answer.value.cuts if cut.name != MODEL}
-        counts = {name: cuts[name].n_tokens for name in ("bpe", "character")}
-        outcome = max(counts, key=counts.__getitem__) if len(set(counts.values())) > 1 else "same"
-        words = t("tokens.measured_split", bytes=answer.value.n_bytes, characters=answer.value.n_characters, **counts)
-        cover.judge(outcome, words)
-        with cover.picture():
-            lines = tuple(_line(cuts[name], len(sample)) for name in counts)
-            show_chips(sample, lines, answer, name="tokens_sample_chips")
+    tell(section("tokens", "try_split"))
+    sample = SAMPLES[SAMPLE.show()]
+    options = options_of("tokens.guess_{}", ("bpe", "character", "same"))
+    question = t("tokens.question_split", sample=plain(sample))
+    cover = ask_first(question, options, name="tokens_split", about=f"{sample} {corpus} {size}")
+    answer = ask(cut_sentence, bundle=view.bundle, text=sample, corpus=corpus, vocab_size=size)
+    cuts = {cut.name: cut for cut in answer.value.cuts if cut.name != MODEL}
+    counts = {name: cuts[name].n_tokens for name in ("bpe", "character")}
+    outcome = max(counts, key=counts.__getitem__) if len(set(counts.values())) > 1 else "same"
+    words = t("tokens.measured_split", bytes=answer.value.n_bytes, characters=answer.value.n_characters, **counts)
+    cover.judge(outcome, words)
+    with cover.picture():
+        lines = tuple(_line(cuts[name], len(sample)) for name in counts)
+        show_chips(sample, lines, answer, name="tokens_sample_chips")
+
+
+SPLIT = Part("tokens", "split", _show)

@@ -12,13 +12,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.train.article import show_article_differences
 from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
+from pages.ui.controls import Choice, Text
 from pages.ui.glossary import tell
 from pages.ui.language import joined, language, plain, section, t
+from pages.ui.limits import may_read, readable_folder
 from pages.ui.refusals import in_own_words
 from pages.ui.runs import find_run, learned_words
-from pages.ui.server import may_read, readable_folder
 from pages.ui.uploads import upload, uploaded
-from pages.ui.url import choose, choose_from_list, chosen_option, current, forget, held, keep, text_area
+from pages.ui.url import current, forget, keep
 from pages.ui.verdict import class_word
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import passage, written_reviews
@@ -125,7 +126,7 @@ def choose_base() -> Base:
             return _of_run(store, frame)
         st.warning(t("run.gone", run=plain(asked[:80])), icon=":material/link_off:")
         forget("branch")
-    chosen = choose(t("train.preset"), preset_labels(), name="preset", default="quick")
+    chosen = Choice("preset", preset_labels(), label="train.preset", default="quick").show()
     if not all(map(is_there, PRESETS.values())):
         st.caption(t("train.presets_without_data"))
     if st.session_state.setdefault("form_of", chosen) != chosen:
@@ -275,9 +276,7 @@ def _choose_columns(seen: Preview, detected: str) -> tuple[str, str]:
     for place, name, default in zip(st.columns(3), ("text_column", "label_column", "encoding"), defaults, strict=True):
         options = ENCODINGS if name == "encoding" else names
         with place:
-            chosen.append(
-                choose_from_list(t(f"data.{name}"), {one: one for one in options}, name=name, default=default)
-            )
+            chosen.append(Choice(name, options, label=f"data.{name}", default=default, form="list").show())
     return chosen[0], chosen[1]
 
 
@@ -296,7 +295,7 @@ def _table(source: Source, _: Base) -> Learned:
         forget(*OF_TABLE)  # they were another file's
         st.session_state.table_of = key
     found = _once(f"found {key}", lambda: preview(given.getvalue(), name=given.name))
-    encoding = chosen_option("encoding", ENCODINGS, default=found.encoding)
+    encoding = Choice("encoding", ENCODINGS, label="data.encoding", default=found.encoding).read()
     try:
         seen = _once(f"preview {key} {encoding}", lambda: _read_as(encoding, given, found))
     except ValueError:
@@ -321,11 +320,12 @@ def _table(source: Source, _: Base) -> Learned:
 
 
 def _path(label: str) -> str:
-    """Let a person name a place on this machine; return it without outer blanks."""
-    key, path = held("path", "", str, "")
-    path = st.text_input(label, path, key=key)
-    keep("path", path, "")
-    return path.strip()
+    """Let a person name a place on this machine; return it without outer blanks.
+
+    Args:
+        label: key of the words above the box.
+    """
+    return Text[str]("path", "", label=label, pause=None).show().strip()
 
 
 def _asked(source: Source, base: Base) -> tuple[int, int]:
@@ -337,7 +337,7 @@ def _asked(source: Source, base: Base) -> tuple[int, int]:
 def _imdb(source: Source, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run needs, the training part's first."""
     tell(section("train", "data_imdb"), small=True)
-    path = _path(t("data.path"))
+    path = _path("data.path")
     if not path:
         return Learned(source, problem=t("data.missing_path"))
     place = Path(path).expanduser()
@@ -362,7 +362,7 @@ def _imdb(source: Source, base: Base) -> Learned:
 def _passage(source: Source, _: Base) -> Learned:
     """Let a person paste a text; where there is none, the one that comes with the app is learned from."""
     hint = section("train", "data_passage")
-    text = text_area(t("data.passage"), name="passage", default="", height=100, placeholder=hint)
+    text = Text[str]("passage", "", label="data.passage", height=100, placeholder=hint).show()
     if not text.strip():
         return Learned(source)
     clean = clean_text(text, SHORTEST_PASSAGE, LARGEST_PASSAGE)
@@ -375,8 +375,8 @@ def _passage(source: Source, _: Base) -> Learned:
 def _pairs(source: Source, base: Base) -> Learned:
     """Let a person paste pairs or name a folder of them; where there are none, the app's own are learned from."""
     hint = section("train", "data_pairs")
-    text = text_area(t("data.pairs"), name="pairs", default="", height=100, placeholder=hint)
-    path = _path(t("data.pairs_path")) if readable_folder() is not None else ""
+    text = Text[str]("pairs", "", label="data.pairs", height=100, placeholder=hint).show()
+    path = _path("data.pairs_path") if readable_folder() is not None else ""
     if path:
         return _aligned(source, base, path)
     if not text.strip():
@@ -390,8 +390,7 @@ def _aligned(source: Source, base: Base, path: str) -> Learned:
     if not may_read(place):
         return Learned(source, problem=t("data.not_here"))
     files = aligned_files(place)
-    which = choose_from_list(t("data.pairs_files"), {name: name for name in files}, name="pairs_files")
-    assert which is not None
+    which = Choice("pairs_files", list(files), label="data.pairs_files", form="list").show()
     most, seed = _asked(source, base)
     name = f"{most} {seed} {which} {path}"
     with st.spinner(t("data.reading")):

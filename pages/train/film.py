@@ -6,13 +6,14 @@ import streamlit as st
 
 from pages.film.mount import MOST_STEP, FilmAsk, Method, show_film
 from pages.train.data import begin_with
+from pages.ui.controls import Text
 from pages.ui.glossary import tell
 from pages.ui.header import DEFAULT_TEXT
 from pages.ui.language import section, t
 from pages.ui.models import READERS, name_of_moment, prefer_model
 from pages.ui.navigation import open_page
 from pages.ui.runs import is_live, learned_words
-from pages.ui.url import current, keep, set_choice, text_input, whole_number
+from pages.ui.url import current, keep, set_choice, whole_number
 from transformer_core.training.runs.store.run_store import RunStore
 
 RECURRENT = ("seq2seq", "lm")  # the kinds that the page on recurrent models reads
@@ -34,9 +35,9 @@ def followed_text(store: RunStore) -> str:
     if kind == "classifier":
         own = source == "reviews" and store.spec.data.language == "zh"
         usual = store.facts().get("prompt", "") if own else DEFAULT_TEXT
-        return text_input(t(LABELS[kind]), name="text", default=usual)
+        return Text[str]("text", usual, label=LABELS[kind]).show()
     kind = source if source == "pairs" else kind
-    return text_input(t(LABELS[kind]), name=f"probe_{kind}", default=store.facts().get("prompt", ""))
+    return Text[str](f"probe_{kind}", store.facts().get("prompt", ""), label=LABELS[kind]).show()
 
 
 METHODS: Sequence[Method] = ("tsne", "pca")

@@ -1,24 +1,22 @@
 """A run's map fitted afresh at each frame beside the film's own, with the displacement of both in numbers."""
 
-from typing import cast
-
 import streamlit as st
 
 from pages.train.figures import map_chart, moves_chart, reach_of
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, lazy_box
+from pages.ui.controls import Choice, Slider
+from pages.ui.experiment import ask_first, experiment, options_of
 from pages.ui.glossary import tell
 from pages.ui.language import joined, plain, section, strings, t
 from pages.ui.number_format import markdown_table
 from pages.ui.runs import is_live
-from pages.ui.url import choose, slide
 from pages.ui.waiting import awaited
 from transformer_core.analysis.refitted_maps import FEWEST, RefittedMaps, Start, refitted_maps
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.run_store import RunStore
 
-STARTS: tuple[Start, ...] = ("random", "pca")
+START = Choice[Start]("refit_start", ("random", "pca"), label="refit.start", words="refit.start_{}")
 GUESSES = ("alike", "twice", "far")
 ALIKE, FAR = 1.25, 3.0
 COSTS = 0.01  # of trustworthiness
@@ -91,29 +89,30 @@ def show_refitted(store: RunStore) -> None:
     count = sum(layout.method == "tsne" for layout in store.layouts())
     if count < FEWEST:
         return
-    box = lazy_box(t("refit.heading"), icon=":material/scatter_plot:", key="refit_open")
-    if box is None:
+    _refitted(store, count)
+
+
+@experiment("refit_open", "refit.heading", icon=":material/scatter_plot:")
+def _refitted(store: RunStore, count: int) -> None:
+    cover = ask_first(
+        section("train", "refit"), options_of("refit.guess_{}", GUESSES), name="train_refit", about=store.id
+    )
+    start_place, frame_place = st.columns([1, 1.4], gap="medium")
+    with start_place:
+        start = START.show()
+    with frame_place:
+        frame = Slider("refit_frame", 0, count - 1, count - 1, label="refit.frame").show()
+    asked = {"run": store.id, "frames": count, "start": start}
+    try:
+        answer = awaited(refitted_maps, t("refit.fitting"), key="refit", height=WAITING, **asked)
+    except (RunError, ValueError) as error:
+        st.error(plain(str(error)), icon=":material/error:")
         return
-    with box:
-        options = {name: t(f"refit.guess_{name}") for name in GUESSES}
-        cover = ask_first(section("train", "refit"), options, name="train_refit", about=store.id)
-        start_place, frame_place = st.columns([1, 1.4], gap="medium")
-        with start_place:
-            starts = {name: t(f"refit.start_{name}") for name in STARTS}
-            start = cast(Start, choose(t("refit.start"), starts, name="refit_start", default=STARTS[0]))
-        with frame_place:
-            frame = int(slide(t("refit.frame"), 0, count - 1, name="refit_frame", default=count - 1))
-        asked = {"run": store.id, "frames": count, "start": start}
-        try:
-            answer = awaited(refitted_maps, t("refit.fitting"), key="refit", height=WAITING, **asked)
-        except (RunError, ValueError) as error:
-            st.error(plain(str(error)), icon=":material/error:")
-            return
-        if answer is None:
-            return
-        _show_maps(answer, frame)
-        aligned, refitted, _ = answer.value.mean_moved
-        measured = t("refit.measured", refitted=f"{refitted:.2f}", aligned=f"{aligned:.2f}")
-        cover.judge(times_as_far(refitted, aligned), measured)
-        with cover.picture("_moves"):
-            _show_moves(answer, frame)
+    if answer is None:
+        return
+    _show_maps(answer, frame)
+    aligned, refitted, _ = answer.value.mean_moved
+    measured = t("refit.measured", refitted=f"{refitted:.2f}", aligned=f"{aligned:.2f}")
+    cover.judge(times_as_far(refitted, aligned), measured)
+    with cover.picture("_moves"):
+        _show_moves(answer, frame)

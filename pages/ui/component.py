@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 from streamlit.components.v2 import component
 
 from pages.figures.standalone import COMPONENTS, component_assets
-
-try:
-    from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-    from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
-except ImportError:  # not documented, so it may go; the script then travels with every message
-    get_bidi_component_manager = None
+from pages.ui.inside_streamlit import serve_component
 
 if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
@@ -37,13 +32,8 @@ def registered(name: str) -> ComponentRenderer:
     """
     full = f"{_PACKAGE}.{name}"
     with _lock:
-        if get_bidi_component_manager is None:
-            if name not in _mounts:
-                _mounts[name] = component(full, js=component_assets(name)[0], css=_style(name))
-            return _mounts[name]
-        manager = get_bidi_component_manager()
-        if manager.get_component_asset_root(full) is None:
-            config = ComponentConfig(name, COMPONENTS.name)
-            manager.register_from_manifest(ComponentManifest(_PACKAGE, "1", [config]), COMPONENTS.parent)
-            _mounts[name] = component(full, js=f"{name}/{name}.js", css=_style(name))
+        new = serve_component(_PACKAGE, name, COMPONENTS)
+        if new or name not in _mounts:
+            script = component_assets(name)[0] if new is None else f"{name}/{name}.js"
+            _mounts[name] = component(full, js=script, css=_style(name))
         return _mounts[name]

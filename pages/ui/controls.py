@@ -8,7 +8,7 @@ of the view. A control that was left at its default follows it, as where that is
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import streamlit as st
 
@@ -16,9 +16,7 @@ from pages.ui.language import t
 from pages.ui.last_text import last_read, read_and_tell
 from pages.ui.link import linked
 from pages.ui.url import chosen, current, forget, held, keep, listed, read_number, set_choice, whole_number
-
-if TYPE_CHECKING:
-    from pages.ui.header import View
+from pages.ui.view import View
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -27,11 +25,11 @@ MOST_BUTTONS = 16  # more options stand in a list
 MOST_SEED = 9_999
 
 
-def _of(value: Any, view: "View | None") -> Any:
+def _of(value: Any, view: View | None) -> Any:
     return value(view) if callable(value) else value
 
 
-def _words(label: Of[str], view: "View | None") -> str:
+def _words(label: Of[str], view: View | None) -> str:
     return label(view) if callable(label) else t(label)
 
 
@@ -46,19 +44,19 @@ class Control(Generic[T]):
     name: str
     follows: ClassVar[Literal["choices", "sliders", "boxes"]] = "choices"  # how a browser finds what is chosen
 
-    def read(self, view: "View | None" = None) -> T:
+    def read(self, view: View | None = None) -> T:
         """Return what is chosen, without the widget; what a link asks for and cannot be is refused on the page."""
         raise NotImplementedError
 
-    def show(self, view: "View | None" = None) -> T:
+    def show(self, view: View | None = None) -> T:
         """Show the widget and return what it holds."""
         raise NotImplementedError
 
-    def default_of(self, view: "View | None" = None) -> T:
+    def default_of(self, view: View | None = None) -> T:
         """Return what is chosen at first."""
         raise NotImplementedError
 
-    def written(self, view: "View | None" = None) -> str:
+    def written(self, view: View | None = None) -> str:
         """Return what is chosen as a link has it; "" for the default, which may be another for another text."""
         value = self.read(view)
         return "" if value == self.default_of(view) else self.link_of(value)
@@ -67,11 +65,11 @@ class Control(Generic[T]):
         """Return a value as a link has it."""
         return str(value)
 
-    def options_of(self, view: "View | None" = None) -> Sequence[str]:
+    def options_of(self, view: View | None = None) -> Sequence[str]:
         """Return the options in the order in which they are shown; none where the browser cannot tell them."""
         return ()
 
-    def take(self, value: T, view: "View | None" = None) -> None:
+    def take(self, value: T, view: View | None = None) -> None:
         """Choose a value in place of the widget; only in a callback."""
         forget(self.name)
         keep(self.name, self.link_of(value), self.link_of(self.default_of(view)))
@@ -107,22 +105,22 @@ class Choice(Control[T]):
     collapsed: bool = field(default=False, kw_only=True)
     always: bool = field(default=False, kw_only=True)
 
-    def options_of(self, view: "View | None" = None) -> list[str]:
+    def options_of(self, view: View | None = None) -> list[str]:
         return [str(option) for option in _of(self.options, view)]
 
-    def _default(self, view: "View | None", names: list[str]) -> str:
+    def _default(self, view: View | None, names: list[str]) -> str:
         default = _of(self.default, view)
         return names[0] if default is None else str(default)
 
-    def default_of(self, view: "View | None" = None) -> T:
+    def default_of(self, view: View | None = None) -> T:
         return self.kind(self._default(view, self.options_of(view)))
 
-    def read(self, view: "View | None" = None) -> T:
+    def read(self, view: View | None = None) -> T:
         names = self.options_of(view)
         default = self._default(view, names)
         return self.kind(chosen(self.name, default, lambda asked: asked if asked in names else None, listed(names)))
 
-    def show(self, view: "View | None" = None) -> T:
+    def show(self, view: View | None = None) -> T:
         options, names = _of(self.options, view), self.options_of(view)
         labels = dict.fromkeys(names, "") | {
             name: options[name] if isinstance(options, Mapping) else t(self.words.format(name)) if self.words else name
@@ -181,7 +179,7 @@ def head_control(label: str, *, in_list: bool = False) -> Choice[int]:
 def token_control(name: str, label: str) -> Choice[int]:
     """Return the choice of a token of the text by its place."""
 
-    def tokens(view: "View") -> dict[str, str]:
+    def tokens(view: View) -> dict[str, str]:
         return {str(place): f"{place} · {token}" for place, token in enumerate(view.encoding.labels)}
 
     return Choice(name, tokens, label=label, kind=int, form="list")
@@ -207,14 +205,14 @@ class Slider(Control[N]):
     format: str | None = field(default=None, kw_only=True)
     follows: ClassVar[Literal["choices", "sliders", "boxes"]] = "sliders"
 
-    def ends(self, view: "View | None" = None) -> tuple[N, N]:
+    def ends(self, view: View | None = None) -> tuple[N, N]:
         """Return both ends."""
         return self.kind(_of(self.low, view)), self.kind(_of(self.high, view))
 
-    def default_of(self, view: "View | None" = None) -> N:
+    def default_of(self, view: View | None = None) -> N:
         return self.kind(_of(self.default, view))
 
-    def _arguments(self, view: "View | None") -> dict[str, Any]:
+    def _arguments(self, view: View | None) -> dict[str, Any]:
         """Return what url.chosen takes: how a value is read, and what stands in its place where that is outside."""
         (low, high), default = self.ends(view), self.default_of(view)
 
@@ -231,11 +229,11 @@ class Slider(Control[N]):
 
         return {"default": default, "read": read, "options": f"{low} … {high}", "instead": nearest}
 
-    def read(self, view: "View | None" = None) -> N:
+    def read(self, view: View | None = None) -> N:
         low, high = self.ends(view)
         return chosen(self.name, **self._arguments(view)) if low < high else low
 
-    def show(self, view: "View | None" = None) -> N:
+    def show(self, view: View | None = None) -> N:
         low, high = self.ends(view)
         if low >= high:
             return low
@@ -257,16 +255,16 @@ class Switch(Control[bool]):
     default: bool
     label: Of[str] = field(kw_only=True)
 
-    def default_of(self, view: "View | None" = None) -> bool:
+    def default_of(self, view: View | None = None) -> bool:
         return self.default
 
     def link_of(self, value: bool) -> str:
         return written_switch(value)
 
-    def read(self, view: "View | None" = None) -> bool:
+    def read(self, view: View | None = None) -> bool:
         return chosen(self.name, self.default, read_switch, "on, off")
 
-    def show(self, view: "View | None" = None) -> bool:
+    def show(self, view: View | None = None) -> bool:
         key, value = held(self.name, self.default, read_switch, "on, off")
         value = st.toggle(_words(self.label, view), value, key=key)
         keep(self.name, written_switch(value), written_switch(self.default))
@@ -294,7 +292,7 @@ class Text(Control[T]):
             and the default can always be read.
         most: characters that fit in it.
         height: in pixels, of a box for several lines; 0 for one line.
-        pause: of the hand that types, until the page runs.
+        pause: of the hand that types, until the page runs; None where it runs once the box is left.
         placeholder: what stands in it while it is empty.
     """
 
@@ -303,17 +301,17 @@ class Text(Control[T]):
     parse: Callable[[Any, str], T] | None = field(default=None, kw_only=True)
     most: int | None = field(default=None, kw_only=True)
     height: int = field(default=0, kw_only=True)
-    pause: Of[str] = field(default="0ms", kw_only=True)
+    pause: Of[str] | None = field(default="0ms", kw_only=True)
     placeholder: str | None = field(default=None, kw_only=True)
     follows: ClassVar[Literal["choices", "sliders", "boxes"]] = "boxes"
 
-    def _parsed(self, view: "View | None", text: str) -> T:
+    def _parsed(self, view: View | None, text: str) -> T:
         return cast(T, text) if self.parse is None else self.parse(view, text)
 
-    def default_of(self, view: "View | None" = None) -> T:
+    def default_of(self, view: View | None = None) -> T:
         return self._parsed(view, _of(self.default, view))
 
-    def read(self, view: "View | None" = None) -> T:
+    def read(self, view: View | None = None) -> T:
         """Return what was typed.
 
         Raises:
@@ -321,18 +319,29 @@ class Text(Control[T]):
         """
         return self._parsed(view, self.written(view))
 
-    def written(self, view: "View | None" = None) -> str:
+    def written(self, view: View | None = None) -> str:
         if linked() is not None and (asked := current(self.name)) is not None:
             return str(asked)[: self.most]  # its default may take long to find
-        text = chosen(self.name, _of(self.default, view), lambda asked: str(asked)[: self.most], "")
-        return text if linked() is not None or self.parse is None else last_read(self.name) or text
+        default = str(_of(self.default, view))
+        text = chosen(self.name, default, lambda asked: str(asked)[: self.most], "")
+        if linked() is not None or self.parse is None:
+            return text
+        texts = (text, last_read(self.name), default)
+        return next((one for one in texts if one is not None and self._can_read(view, one)), text)
 
-    def show(self, view: "View | None" = None) -> T:
+    def _can_read(self, view: View | None, text: str) -> bool:
+        try:
+            self._parsed(view, text)
+        except ValueError:
+            return False
+        return True
+
+    def show(self, view: View | None = None) -> T:
         """Show the box, say in a line below where what is shown is of another text, and return the value."""
         self.show_box(view)
         return cast(T, self.tell(view))
 
-    def show_box(self, view: "View | None" = None) -> None:
+    def show_box(self, view: View | None = None) -> None:
         """Show the box alone."""
         default, label = str(_of(self.default, view)), _words(self.label, view)
         key, text = held(self.name, default, lambda asked: str(asked)[: self.most], "")
@@ -342,11 +351,13 @@ class Text(Control[T]):
             )
         else:
             pause = _of(self.pause, view)
-            text = st.text_input(label, text, key=key, live=pause, max_chars=self.most, placeholder=self.placeholder)
+            text = st.text_input(
+                label, text, key=key, live=pause or False, max_chars=self.most, placeholder=self.placeholder
+            )
             st.session_state.setdefault("typed", {})[self.name] = text
         keep(self.name, text, default)
 
-    def tell(self, view: "View | None" = None) -> T | None:
+    def tell(self, view: View | None = None) -> T | None:
         """Say in a line where what is shown is of another text than the one in the box, and return the value.
 
         Returns:
@@ -368,13 +379,13 @@ class Kept(Control[T]):
 
     parse: Callable[[Any, str], T] = field(default=cast(Callable[[Any, str], T], lambda _, text: text), kw_only=True)
 
-    def default_of(self, view: "View | None" = None) -> T:
+    def default_of(self, view: View | None = None) -> T:
         return self.parse(view, "")
 
-    def read(self, view: "View | None" = None) -> T:
+    def read(self, view: View | None = None) -> T:
         return self.parse(view, self.written(view))
 
-    def written(self, view: "View | None" = None) -> str:
+    def written(self, view: View | None = None) -> str:
         return str(current(self.name) or "")
 
     def set(self, value: str, *, link: bool = True) -> None:
@@ -404,6 +415,22 @@ class Seed(Control[int]):
     def next(self) -> None:
         """Take the seed after the chosen one; only in a callback."""
         self.take((self.read() + 1) % (self.most + 1))
+
+
+def show_in_columns(
+    view: "View | None", *controls: Control[Any], widths: Sequence[float] | None = None, **columns: Any
+) -> list[Any]:
+    """Show controls beside each other, and return what they hold.
+
+    Args:
+        widths: relative ones; equal by default.
+        columns: as of Streamlit's columns.
+    """
+    values = []
+    for place, control in zip(st.columns(widths or len(controls), **columns), controls, strict=True):
+        with place:
+            values.append(control.show(view))
+    return values
 
 
 class Values:

@@ -43,19 +43,24 @@ def lazy_box(label: str, *, icon: str, key: str, opened: bool = False) -> DeltaG
 
 
 def experiment(
-    key: str, heading: str = "try.heading", *, icon: str = ":material/science:"
+    key: str,
+    heading: str | Callable[P, str] = "try.heading",
+    *,
+    icon: str = ":material/science:",
+    opened: bool = False,
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Let what a function shows stand in a box that computes only once it is open (a decorator).
 
     Args:
-        key: as of lazy_box.
-        heading: key of its words.
+        key, opened: as of lazy_box.
+        heading: key of its words, or the words by what the function takes.
     """
 
     def decorate(function: Callable[P, None]) -> Callable[P, None]:
         @wraps(function)
         def show(*args: P.args, **named: P.kwargs) -> None:
-            box = lazy_box(t(heading), icon=icon, key=key)
+            label = heading(*args, **named) if callable(heading) else t(heading)
+            box = lazy_box(label, icon=icon, key=key, opened=opened)
             if box is not None:
                 with box:
                     function(*args, **named)

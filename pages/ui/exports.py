@@ -91,7 +91,7 @@ def one_export(part: Callable[P, T]) -> Callable[P, T]:
         finally:
             _OFFERS.reset(outer)
         if offers:
-            _show_offers(offers, key=part.__name__)
+            _show_offers(offers, key=part.__module__)
         return found
 
     return shown

@@ -14,16 +14,7 @@ from pages.ui.in_hall import in_hall
 from pages.ui.language import language, prose, strings, t, words
 
 NO_TEXT = r"`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>"  # code, formulas, links and tags are left alone
-BOLD = re.compile(r"\*\*([^*\n]+)\*\*")  # beside a letter of Chinese, asterisks before a tag mean nothing
-STYLE = """
-[data-testid="stMarkdownContainer"] :is(p, li):has(dfn) { position: relative; }
-dfn { font-style: normal; text-decoration: underline dotted; text-underline-offset: 0.2em; cursor: help; }
-dfn:is(:hover, :focus)::after {
-  content: attr(aria-description); position: absolute; inset: 100% auto auto 0; z-index: 99; width: max-content;
-  max-width: min(34rem, 100%); padding: 0.4rem 0.7rem; border: 1px solid #80808c80; border-radius: 0.5rem;
-  background: var(--surface); font-size: 0.875rem; font-weight: 400; line-height: 1.4;
-}
-"""
+BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 
 
 @lru_cache(maxsize=4)

@@ -3,13 +3,12 @@
 Under the text stands a note where it is unlike anything that the model learned from.
 """
 
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import streamlit as st
 
-from pages.ui.asking import Answer
 from pages.ui.component import registered
+from pages.ui.controls import Choice, Slider, Text
 from pages.ui.device import device_of_model
 from pages.ui.examples import happens_in
 from pages.ui.language import LANGUAGES, is_foreign, language, language_of, plain, strings, t
@@ -18,7 +17,8 @@ from pages.ui.link import LIVE
 from pages.ui.models import broken, choose_model, first_model, is_there, open_bundle, other_kind, take_model
 from pages.ui.outside import outside_note, show_sentences
 from pages.ui.scene import question_open
-from pages.ui.url import choose, chosen, current, set_choice, slide, suggested_text_input, whole_number, written
+from pages.ui.url import current, set_choice, written
+from pages.ui.view import View
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
@@ -35,35 +35,8 @@ PAUSE = "250ms"  # of a hand that types, until the page runs, where its pictures
 MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128
 MOST_UNKNOWN = 0.3  # from this part of the tokens on, a verdict rests on too little to be left without a word
+LANGUAGE = Choice("lang", LANGUAGES, label="header.language", collapsed=True, always=True)
 FIRST_CJK = 0x2E80  # from here on, scripts that write no blanks between words
-
-
-@dataclass(frozen=True)
-class View:
-    """What the header chose: a model and the encoded text that it reads."""
-
-    bundle: Bundle
-    encoding: Encoding
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The model and the text, or both texts of a pair, as functions of the library take them, by keyword."""
-        pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
-        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
-
-    @property
-    def name(self) -> str:
-        """The model's name and the text, of what is asked about them."""
-        return f"{self.bundle.name} {self.encoding.text}"
-
-    def of(self, answer: Answer[Any]) -> "View":
-        """Return this model with the text that an answer of it is of: another one, where the answer is old."""
-        if not answer.old:
-            return self
-        asked = answer.arguments
-        return View(
-            self.bundle, self.bundle.tokenizer.encode(asked["text"], asked.get("pair"), max_len=asked["n_tokens"])
-        )
 
 
 def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_TEXT) -> View:
@@ -85,7 +58,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
     with text_place:
         example = EXAMPLES.get(model or "", example)
         pause = pause_of(st.session_state.page or "home", st.session_state.get("part"))
-        text = suggested_text_input(t("header.text"), example, name="text", pause=pause)
+        text = Text[str]("text", example, label="header.text", pause=pause).show()
     if model is None:
         _end(t("model.none", kinds=", ".join(t(f"kind.{kind}") for kind in kinds)))
     try:
@@ -197,8 +170,12 @@ def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     if len(encoding) <= most:
         return encoding
     with st.popover(t("text.part_read", count=len(encoding), most=most), type="tertiary"):
-        start = int(slide(t("text.window"), 0, len(encoding) - most, name="start", default=0))
-    return _part_from(bundle, encoding, start, most)
+        return _part_from(bundle, encoding, _start(encoding, most).show(), most)
+
+
+def _start(encoding: Encoding, most: int) -> Slider[int]:
+    """Return the control of the token at which the window on a long text begins."""
+    return Slider("start", 0, len(encoding) - most, 0, label="text.window")
 
 
 def _part_from(bundle: Bundle, encoding: Encoding, start: int, most: int) -> Encoding:
@@ -222,8 +199,7 @@ def linked_view() -> View:
     encoding = encoded(bundle, current("text") or "")
     most = min(MOST_TOKENS, bundle.config.max_len)
     if len(encoding) > most:
-        start = chosen("start", 0, lambda asked: whole_number(asked, len(encoding) - most), "")
-        encoding = _part_from(bundle, encoding, start, most)
+        encoding = _part_from(bundle, encoding, _start(encoding, most).read(), most)
     return View(bundle, encoding)
 
 
@@ -254,5 +230,5 @@ def _end(message: str) -> NoReturn:
 def language_and_share() -> None:
     """Show both at the right end of the header's row; the button works in the browser alone."""
     with st.container(horizontal=True, horizontal_alignment="right", gap="small", key="language_and_share"):
-        choose(t("header.language"), LANGUAGES, name="lang", default="en", collapsed=True, always=True)
+        LANGUAGE.show()
         registered("share")(key="share", data=strings("share"), width="content")

@@ -5,17 +5,16 @@ one step a page, whose link is always that of the screen, and Back restores it (
 that opens comes before that page does, marked by LEAVES: the step that is left keeps its own.
 """
 
+from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Match, Route
 from starlette.types import Scope
-from streamlit import file_util
 
-from pages.ui.navigation import HIDDEN, ICONS
-from pages.ui.url import LEAVES, below_base
+from pages.ui.inside_streamlit import static_folder
+from pages.ui.link import LEAVES, below_base
 
 ONE_STEP_A_PAGE = """{
   const { pushState, replaceState } = history;
@@ -26,32 +25,37 @@ ONE_STEP_A_PAGE = """{
     if (!leaves) (stays ? replaceState : pushState).call(history, state, title, link);
   };
 }""".replace("LEAVES", LEAVES)
-NAMES = {"", *ICONS, *HIDDEN}
 
 
 @cache
 def index() -> str:
     """Return the page's HTML."""
-    streamlits = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    streamlits = (static_folder() / "index.html").read_text(encoding="utf-8")
     return streamlits.replace("<script", f"<script>{ONE_STEP_A_PAGE}</script>\n    <script", 1)
 
 
 class _OfPage(Route):
     """A route that takes the names of pages alone, in any case; what else there is goes on to Streamlit."""
 
+    names: frozenset[str] = frozenset()
+
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, found = super().matches(scope)
-        return (match, found) if match == Match.FULL and _name(found) in NAMES else (Match.NONE, {})
+        name = found["path_params"].get("page", "").casefold() if match == Match.FULL else None
+        return (match, found) if name in self.names else (Match.NONE, {})
 
 
-def _name(found: Scope) -> str:
-    return found["path_params"].get("page", "").casefold()
+def index_routes(names: Iterable[str]) -> list[Route]:
+    """Return the routes of the pages for st.App, below server.baseUrlPath.
 
-
-def index_routes() -> list[Route]:
-    """Return the routes of the pages for st.App, below server.baseUrlPath."""
+    Args:
+        names: of the pages.
+    """
 
     async def answer(_: Request) -> HTMLResponse:
         return HTMLResponse(index(), headers={"Cache-Control": "no-cache"})
 
-    return [_OfPage(below_base(path), answer) for path in ("", "{page}")]
+    routes = [_OfPage(below_base(path), answer) for path in ("", "{page}")]
+    for route in routes:
+        route.names = frozenset(("", *names))
+    return list(routes)

@@ -60,6 +60,12 @@ def prose(language: str, page: str) -> dict[str, str]:
     return sections
 
 
+@lru_cache(maxsize=8)
+def stylesheet(name: str) -> str:
+    """Return the style that lies in assets/NAME.css."""
+    return (ASSETS / f"{name}.css").read_text(encoding="utf-8")
+
+
 def language() -> str:
     """Return the language chosen: by the control, else before on another page, else in the URL, else the browser's."""
     link = linked()

@@ -7,13 +7,10 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui.language import t
+from pages.ui.language import stylesheet, t
 
 T = TypeVar("T")
 MOST_SHOWN = 60
-PALE = """
-.st-key-picture :is(.stElementContainer, .stLayoutWrapper):has(.text-line[data-pale]) ~ * > * { opacity: 0.4; }
-"""
 
 
 def read_or_last(name: str, text: str, example: str, read: Callable[[str], T]) -> tuple[T, str | None]:
@@ -103,7 +100,7 @@ def show_line(*notes: str | None, pale: bool = False, loud: bool = False) -> Non
     said = " · ".join(_known(notes))
     state = ' data-pale="true"' if pale else ' data-loud="true"' if loud else ""
     line = f'<div class="text-line" tabindex="0" role="status"{state}><span>{escape(said) or "&nbsp;"}</span></div>'
-    st.html(f"{line}<style>{PALE}</style>" if pale else line)
+    st.html(f"{line}<style>{stylesheet('app_pale')}</style>" if pale else line)
 
 
 def _known(notes: Iterable[str | None]) -> list[str]:

@@ -22,6 +22,7 @@ import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from transformer_core.device import cores
 
@@ -102,3 +103,15 @@ def raise_open_files() -> int:
 def visitors_for(open_files: int) -> int:
     """Return how many visitors a limit of open files has room for."""
     return max(1, min((open_files - FILES_OF_THE_SERVER) // FILES_OF_A_VISITOR, MOST_VISITORS))
+
+
+def readable_folder() -> Path | None:
+    """Return the only folder of this machine of which visitors may name something: VITRINE_DATA; None where unset."""
+    given = os.environ.get("VITRINE_DATA")
+    return Path(given).resolve() if given else None
+
+
+def may_read(path: Path) -> bool:
+    """Tell whether a visitor may name this path, wherever the visitor sits."""
+    folder = readable_folder()
+    return folder is not None and path.resolve().is_relative_to(folder)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+import streamlit as st
+
 
 @dataclass(frozen=True)
 class Link:
@@ -19,6 +21,7 @@ class Link:
 
 
 LIVE: set[tuple[str, str]] = set()  # pages and their parts whose pictures come the short way, see pages/ui/live.py
+LEAVES = "leaves"  # marks the link of another page that opens, see index.py
 _link: ContextVar[Link | None] = ContextVar("link", default=None)
 
 
@@ -35,3 +38,9 @@ def reading(link: Link) -> Iterator[None]:
         yield
     finally:
         _link.reset(token)
+
+
+def below_base(path: str) -> str:
+    """Return the path at which the server answers a route of ours, below server.baseUrlPath."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}/{path}" if base else f"/{path}"

@@ -12,10 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from html import escape
 from html.parser import HTMLParser
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 from zlib import crc32
@@ -27,21 +25,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ClientState_pb2 import ClientState
 
 from pages.figures.matrix import padded
 from pages.ui.charts import Drawing
 from pages.ui.component import registered
 from pages.ui.controls import Control
 from pages.ui.header import View, linked_view
+from pages.ui.hooks import before_stopping
+from pages.ui.inside_streamlit import ClientState, katex_module, run_in, with_texts_of
 from pages.ui.language import language
 from pages.ui.last_text import last_read
-from pages.ui.link import LIVE, Link, reading
-from pages.ui.server import before_stopping
-from pages.ui.traffic import run_in
+from pages.ui.link import LIVE, Link, below_base, reading
 from pages.ui.turns import Lane, in_turn
-from pages.ui.url import below_base, current, whole_number
+from pages.ui.url import current, whole_number
 from pages.ui.verdict import Number, Verdict
 from pages.ui.who import is_home, owner_in
 from transformer_core.bundle_files import BundleError
@@ -154,20 +150,6 @@ def nodes_of(html: str) -> list[Any]:
 
 
 Build = Callable[[View], Live]
-
-
-def with_texts_of(before: ClientState | None, run: ClientState, message: Message) -> Message:
-    """Return the message that asks for another page's run with the texts of the page before.
-
-    A browser sends a page that is chosen without what was typed on the last one, and Streamlit drops a run that it has
-    not begun when another is asked for.
-    """
-    if before is None or before.page_script_hash == run.page_script_hash:
-        return message
-    asked, known = BackMsg.FromString(message["bytes"]), {one.id for one in run.widget_states.widgets}
-    texts = (one for one in before.widget_states.widgets if one.WhichOneof("value") == "string_value")
-    asked.rerun_script.widget_states.widgets.extend(one for one in texts if one.id not in known)
-    return {**message, "bytes": asked.SerializeToString()}
 
 
 class PicturesFirst:
@@ -357,10 +339,3 @@ def show_formula(place: str, latex: str) -> None:
     with st.container(key=f"formula_{place}"):
         st.latex(latex)
         st.html(f'<div data-formula="{escape(place)}"></div>')
-
-
-@cache
-def katex_module() -> str:
-    """Return where the server has Streamlit's own KaTeX; "" where it has none: then the page's run writes formulas."""
-    scripts = list((Path(st.__file__).parent / "static" / "static" / "js").glob("rehype-katex.*.js"))
-    return f"./static/js/{scripts[0].name}" if len(scripts) == 1 else ""

@@ -17,12 +17,13 @@ from typing import Any
 import streamlit as st
 from cachetools import LRUCache, cached
 
+from pages.ui.controls import Choice
 from pages.ui.heavy_process import Place
 from pages.ui.language import ASSETS, language, language_of, plain, t
 from pages.ui.limits import limits
 from pages.ui.refusals import in_own_words
 from pages.ui.runs import find_run, run_list
-from pages.ui.url import choose_from_list, listed, refuse, set_choice, widget_key
+from pages.ui.url import listed, refuse, set_choice, widget_key
 from pages.ui.who import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
@@ -320,8 +321,8 @@ def choose_model(kinds: Sequence[str], *, typed: str | None = None) -> str | Non
     usual = next((name for name in _preferred() if name in names), next(iter(names)))
     if widget_key("model") not in st.session_state:
         set_choice("model", usual)
-    chosen = choose_from_list(t("header.model"), names, name="model")
-    if chosen is not None and chosen != usual:
+    chosen = Choice("model", names, label="header.model", form="list").show()
+    if chosen != usual:
         prefer_model(chosen)
     return chosen
 

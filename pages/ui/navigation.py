@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.language import t
-from pages.ui.url import LEAVES
+from pages.ui.link import LEAVES
 
 PAGES = Path(__file__).parents[1]
 SECTIONS = {

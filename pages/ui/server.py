@@ -12,9 +12,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import FrameType
 
 import streamlit as st
@@ -27,18 +26,19 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from pages.ui.connections import Connections, most_asking
-from pages.ui.fragments import drop_what_lies_inside
 from pages.ui.guard import Guard, allowed_hosts
 from pages.ui.headers import embedding_sites
 from pages.ui.heavy import pool
 from pages.ui.heavy_process import give_back_memory
+from pages.ui.hooks import SERVING, STOPPING
+from pages.ui.inside_streamlit import drop_what_lies_inside, end_gone_sessions
 from pages.ui.language import LANGUAGES, t, words
 from pages.ui.limits import limits, raise_open_files, visitors_for
+from pages.ui.link import below_base
 from pages.ui.log import quiet_logs
 from pages.ui.models import READERS, leave_out, open_bundle, shipped_names
 from pages.ui.runs import start_waiting, stop_launching
-from pages.ui.uploads import UploadBounds, end_gone_sessions
-from pages.ui.url import below_base
+from pages.ui.uploads import UploadBounds
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle_files import BundleError
 from transformer_core.training.runs.store.folder import default_root, sweep
@@ -47,8 +47,6 @@ from transformer_core.user_models.store import default_root as opened_root
 SECONDS_BETWEEN_LOOKS = 5.0
 LOOKS_BETWEEN_COLLECTIONS = 12
 log = logging.getLogger("vitrine")
-_before_serving: list[Callable[[], None]] = []
-_before_stopping: list[Callable[[], None]] = []
 
 
 async def _tidy_now_and_then() -> None:
@@ -80,20 +78,6 @@ def _warm_up() -> None:
     gc.freeze()
 
 
-def before_serving(look: Callable[[], None]) -> None:
-    """Let a function look, as the server starts, whether all is there that it will need."""
-    _before_serving.append(look)
-
-
-def before_stopping(end: Callable[[], None]) -> None:
-    """Let a function end what would keep the server from stopping: it waits until every answer has been sent.
-
-    Args:
-        end: called in the server's loop.
-    """
-    _before_stopping.append(end)
-
-
 def _hear_of_stopping() -> None:
     """Call those functions once the process is asked to stop, which the server hears of at the same time."""
     if threading.current_thread() is not threading.main_thread():
@@ -101,7 +85,7 @@ def _hear_of_stopping() -> None:
     loop = asyncio.get_running_loop()
 
     def heard(number: int, frame: FrameType | None) -> None:
-        for end in _before_stopping:
+        for end in STOPPING:
             loop.call_soon_threadsafe(end)
         before = servers[signal.Signals(number)]
         if callable(before):
@@ -119,7 +103,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     quiet_logs()
     drop_what_lies_inside()
     _hear_of_stopping()
-    for look in _before_serving:
+    for look in SERVING:
         look()
     _warm_up()
     quiet_logs()
@@ -164,15 +148,3 @@ def show_error(error: Exception) -> bool:
     log.error("a page failed:", exc_info=error)
     st.error(t("error.unforeseen", kind=type(error).__name__), icon=":material/error:")
     return True
-
-
-def readable_folder() -> Path | None:
-    """Return the only folder of this machine of which visitors may name something: VITRINE_DATA; None where unset."""
-    given = os.environ.get("VITRINE_DATA")
-    return Path(given).resolve() if given else None
-
-
-def may_read(path: Path) -> bool:
-    """Tell whether a visitor may name this path, wherever the visitor sits."""
-    folder = readable_folder()
-    return folder is not None and path.resolve().is_relative_to(folder)

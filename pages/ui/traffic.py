@@ -10,15 +10,12 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
-from google.protobuf.message import DecodeError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from pages.ui.inside_streamlit import ended_in, run_in
 
 SECONDS_LOOKED_BACK = 60.0
 MOST_KEPT = 20_000
-ENDS = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
 MOST_BYTES_OF_END = 400  # the message that a run has ended is tiny; larger ones are not read
 MOST_SECONDS_AHEAD = 5.0  # that a change lets nothing look again, should its end never be said
 
@@ -81,15 +78,11 @@ class _Change:
 
     def ends_with(self, data: bytes) -> bool:
         """Tell whether a message of the server says that it has ended."""
-        message = ForwardMsg()
-        try:
-            message.ParseFromString(data)
-        except DecodeError:
+        end = ended_in(data)
+        if end is None:
             return False
-        if message.WhichOneof("type") != "script_finished":
-            return False
-        ran = message.metadata.run.fragment_ids or [""]
-        if message.script_finished in ENDS:
+        for_good, ran = end
+        if for_good:
             return self._another or self._part in ran
         self._another |= bool(self._part) and self._part in ran  # st.rerun
         return False
@@ -138,13 +131,3 @@ class ChangesFirst:
             await self._app(scope, hear, tell)
         finally:
             COUNTER.come(-1)
-
-
-def run_in(message: Message) -> ClientState | None:
-    """Return what a browser's message says of a run of a page that it asks for; None where it asks for none."""
-    asked = BackMsg()
-    try:
-        asked.ParseFromString(message.get("bytes") or b"")
-    except DecodeError:
-        return None
-    return asked.rerun_script if asked.WhichOneof("type") == "rerun_script" else None

@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from pages.ui.component import registered
 from pages.ui.language import strings, t
+from pages.ui.link import below_base
 from pages.ui.navigation import open_page
 from pages.ui.runs import find_run, follow, followed, is_live, run_list
-from pages.ui.url import below_base
 from pages.ui.who import is_home, owner_in
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID

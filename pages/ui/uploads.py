@@ -10,11 +10,9 @@ import streamlit as st
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit.runtime import Runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from pages.ui.inside_streamlit import is_session, remove_uploaded, uploaded_files
 from pages.ui.language import plain, t
 from pages.ui.limits import Limits, limits
 from transformer_core.archives import MB
@@ -41,9 +39,9 @@ def let_go(key: str) -> None:
 
 def _remove(key: str) -> None:
     """Forget a file and free its memory; in a callback."""
-    file, run = _kept().pop(key, None), get_script_run_ctx()
-    if file is not None and run is not None:
-        run.uploaded_file_mgr.remove_file(run.session_id, file.file_id)  # type: ignore[attr-defined]
+    file = _kept().pop(key, None)
+    if file is not None:
+        remove_uploaded(file.file_id)
 
 
 def _take(key: str) -> None:
@@ -86,10 +84,6 @@ def upload(
     return file
 
 
-def _files() -> MemoryUploadedFileManager:
-    return Runtime.instance().uploaded_file_mgr  # type: ignore[return-value]
-
-
 async def _name_alone(receive: Receive) -> str:
     """Hear a browser to the end, as it shows no answer before, and return the name of the file that it sends."""
     head, more = b"", True
@@ -122,11 +116,14 @@ class UploadBounds:
         if not re.fullmatch("[0-9]{1,15}", length):
             return await Response(status_code=411)(scope, receive, send)
         size = int(length)
-        if size > self._bounds.upload_mb * MB + FRAMING or len(_files().file_storage.get(session, ())) >= MOST_FILES:
+        if (
+            size > self._bounds.upload_mb * MB + FRAMING
+            or len(uploaded_files().file_storage.get(session, ())) >= MOST_FILES
+        ):
             return await Response(status_code=413)(scope, receive, send)
-        if Runtime.instance().is_active_session(session) and not self._has_room(session, size):
+        if is_session(session) and not self._has_room(session, size):
             name = await _name_alone(receive)
-            _files().add_file(session, UploadedFileRec(file_id=file, name=name, type=REFUSED, data=b""))
+            uploaded_files().add_file(session, UploadedFileRec(file_id=file, name=name, type=REFUSED, data=b""))
             return await Response(status_code=204)(scope, receive, send)
         self._coming[file] = (session, size)
         try:
@@ -135,18 +132,10 @@ class UploadBounds:
             self._coming.pop(file, None)
 
     def _has_room(self, session: str, size: int) -> bool:
-        held = {one: sum(len(file.data) for file in files.values()) for one, files in _files().file_storage.items()}
+        held = {
+            one: sum(len(file.data) for file in files.values()) for one, files in uploaded_files().file_storage.items()
+        }
         for one, coming in self._coming.values():
             held[one] = held.get(one, 0) + coming
         fits = held.get(session, 0) + size <= self._bounds.session_uploads_mb * MB + FRAMING
         return fits and sum(held.values()) + size <= self._bounds.all_uploads_mb * MB + FRAMING
-
-
-def end_gone_sessions() -> None:
-    """End the sessions of visitors who have been gone for server.disconnectedSessionTTL seconds; drop their files."""
-    sessions = Runtime.instance()._session_mgr
-    for _, gone in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]
-        gone.session.shutdown()
-    there = {one.session.id for one in sessions.list_sessions()}
-    for session in _files().file_storage.keys() - there:
-        _files().remove_session_files(session)

@@ -14,14 +14,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from pages.ui.inside_streamlit import is_back_or_forward
 from pages.ui.language import plain, t
-from pages.ui.link import linked
+from pages.ui.link import LEAVES, linked
 
 LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
 LEFT_OUT = "without"  # names, in a link, of what did not fit in it
-LEAVES = "leaves"  # marks the link of another page that opens, see index.py
 WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
 
@@ -43,8 +42,7 @@ def arrive(language: str) -> None:
     if "kept" not in st.session_state and LEFT_OUT in st.query_params:
         names = plain(st.query_params.pop(LEFT_OUT)[:80]).replace(".", ", ")
         st.toast(t("url.left_out", names=names), icon=":material/link_off:", duration="long")
-    run = get_script_run_ctx()
-    if run is not None and run.is_history_navigation:
+    if is_back_or_forward():
         stays = {"lang", *left_out()}
         st.session_state.kept = {name: value for name, value in _kept().items() if name in stays}
     if "lang" not in st.query_params:
@@ -335,9 +333,9 @@ def text_input(label: str, *, name: str, default: str, pause: str = "0ms", most:
 
 
 def written(name: str) -> str | None:
-    """Return what a person wrote into a box of suggested_text_input; None where that holds what is suggested."""
+    """Return what a person wrote into a box of text; None where that holds its default."""
     text = current(name)
-    return None if text in (None, st.session_state.get(f"suggested {name}")) else str(text)
+    return None if text in (None, st.session_state.get(_default_key(name))) else str(text)
 
 
 def suggested_text_input(label: str, suggested: str, *, name: str, pause: str = "0ms", most: int | None = None) -> str:
@@ -441,9 +439,3 @@ def whole_number(asked: Any, most: int, *, least: int = 0) -> int | None:
     """Return the whole number that read_number would, None where that has a fraction."""
     value = read_number(asked, least, most)
     return int(value) if value is not None and value.is_integer() else None
-
-
-def below_base(path: str) -> str:
-    """Return the path at which the server answers a route of ours, below server.baseUrlPath."""
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{base}/{path}" if base else f"/{path}"

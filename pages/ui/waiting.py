@@ -11,10 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.asking import Answer, ask_away, ask_once, forget_answer, question_of
-from pages.ui.box_styles import OLD
 from pages.ui.experiment import covered, say
 from pages.ui.heavy import Job, ProcessDiedError, pool
-from pages.ui.language import t
+from pages.ui.language import stylesheet, t
 from pages.ui.who import person
 
 T = TypeVar("T")
@@ -91,7 +90,7 @@ def awaited(
         else:
             answer = _awaited(function, said, key, height if last is None else "content", arguments)
         if answer is None and last is not None:
-            st.html(f'<i class="old"></i><style>{OLD}</style>')
+            st.html(f'<i class="old"></i><style>{stylesheet("app_old")}</style>')
             return replace(last, old=True)
     if answer is not None:
         state[place] = answer

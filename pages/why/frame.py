@@ -10,18 +10,21 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import Shown
 from pages.figures.forms import Filled
+from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.experiment import ask_first, say
+from pages.ui.controls import Control, Values, head_control, layer_control
+from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.glossary import tell
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
 from pages.ui.live import Live
 from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import choose_head, choose_layer
 from pages.why.figures import Square, squares
 
 SEED = 0
+SITES = ("*self_attention*",)
+LAYER, HEAD = layer_control("why.layer"), head_control("why.head")
 
 
 def squares_of(
@@ -118,56 +121,46 @@ class Desk:
         show_with_files(squares_of(self.name, self.view, matrices, answer, what, **options))
 
 
-@dataclass(frozen=True)
-class Question:
-    """One question of the page.
+def question(
+    name: str,
+    options: tuple[str, ...],
+    experiment: Callable[[Desk], Finding],
+    picture: Callable[[View, Values], Live] | None = None,
+    controls: tuple[Control[Any], ...] = (),
+    *,
+    group: str,
+    covers: bool = True,
+) -> Part:
+    """Return a question as a part of the page: the claim, the prediction, and what was measured.
 
     Args:
-        name: in the URL and in the keys of its texts.
+        name, picture, controls, group: as of Part.
         options: of the prediction.
         experiment: shows its controls and its picture and returns the result.
         covers: the picture is covered until the prediction is made, because it shows the answer.
     """
 
-    name: str
-    options: tuple[str, ...]
-    experiment: Callable[[Desk], Finding]
-    covers: bool = True
-
-
-def show_question(question: Question, view: View) -> None:
-    """Show a question: the claim, the prediction, the controls and picture, and what was measured."""
-    name = question.name
-    words, picture = st.columns([2, 3], gap="large")
-    with words:
-        st.subheader(t(f"why.{name}.question"), anchor=False)
-        tell(section("why", name))
-        options = {option: t(f"why.{name}.{option}") for option in question.options}
-        cover = ask_first(f"**{t(f'why.{name}.predict')}**", options, name=f"why_{name}")
-        controls = st.container()
-        answer = st.container()
-        st.caption(f"{t('why.source')} {t(f'why.{name}.source')}")
-    with picture, cover.picture() if question.covers else nullcontext():
-        desk = Desk(name, view, controls, st.container(), cover.open)
-        try:
-            finding = question.experiment(desk)
-        except ValueError as error:
-            desk.picture.info(t("why.cannot", error=plain(str(error))), icon=":material/info:")
-            return
-    if finding.outcome is not None:
-        part = f"_{finding.part}" if finding.part else ""
-        with answer:
+    def show(view: View) -> None:
+        words, figures = st.columns([2, 3], gap="large")
+        with words:
+            st.subheader(t(f"why.{name}.question"), anchor=False)
+            tell(section("why", name))
+            asked = f"**{t(f'why.{name}.predict')}**"
+            cover = ask_first(asked, options_of(f"why.{name}.{{}}", options), name=f"why_{name}")
+            place = st.container()
+            st.caption(f"{t('why.source')} {t(f'why.{name}.source')}")
+        with figures, cover.picture() if covers else nullcontext():
+            desk = Desk(name, view, place, st.container(), cover.open)
+            try:
+                finding = experiment(desk)
+            except ValueError as error:
+                desk.picture.info(t("why.cannot", error=plain(str(error))), icon=":material/info:")
+                return
+        if finding.outcome is not None:
+            part = f"_{finding.part}" if finding.part else ""
             cover.judge(finding.outcome, t(f"why.{name}.measured{part}", **finding.numbers))
 
-
-def layer_of(view: View) -> int:
-    """Show the choice of a layer, which is the same on every page."""
-    return choose_layer(t("why.layer"), view)
-
-
-def head_of(view: View) -> int:
-    """Let a person choose a head, the same one on every page."""
-    return choose_head(t("why.head"), view.bundle.config.n_heads)
+    return Part("why", name, show, picture, controls, sites=SITES, group=group)
 
 
 def measure_again(name: str) -> int:

@@ -3,14 +3,17 @@
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars, curves
 from pages.ui.asking import ask
+from pages.ui.controls import Choice
 from pages.ui.language import language, t
 from pages.ui.number_format import percent
-from pages.ui.url import choose, step_through
-from pages.why.frame import SEED, Desk, Finding, Question
+from pages.why.frame import SEED, Desk, Finding, question
 from pages.why.trials import trial, trial_numbers
 from transformer_core.analysis.why.gates import OwnGates, gates, own_gates, train_activations
 
-DRAWS = (1, 4, 16, 64, 256, 1024, 4096)
+PART = Choice("why_gates_part", ("coin", "sentence", "training"), label="why.gates.part", words="why.gates.part_{}")
+DRAWS = Choice(
+    "why_gates_draws", (1, 4, 16, 64, 256, 1024, 4096), label="why.gates.draws", default=4, kind=int, form="steps"
+)
 COLOURS = (HUES["query"], HUES["positions"], HUES["value"])
 
 
@@ -21,7 +24,7 @@ def _outcome(own: OwnGates) -> str:
 
 def _coin(desk: Desk, outcome: str) -> Finding:
     with desk.controls:
-        draws = step_through(desk.word("draws"), DRAWS, name="why_gates_draws", default=4)
+        draws = DRAWS.show()
     answer = ask(gates, draws=draws, seed=SEED)
     found = answer.value
     across = Side("x")
@@ -81,8 +84,7 @@ def _training(desk: Desk, outcome: str) -> Finding:
 
 def _experiment(desk: Desk) -> Finding:
     with desk.controls:
-        parts = {name: desk.word(f"part_{name}") for name in ("coin", "sentence", "training")}
-        part = choose(desk.word("part"), parts, name="why_gates_part", default="coin")
+        part = PART.show()
     answer = ask(own_gates, **desk.view.asked)
     outcome = _outcome(answer.value)
     if part == "coin":
@@ -90,4 +92,4 @@ def _experiment(desk: Desk) -> Finding:
     return _sentence(desk, answer.value, answer, outcome) if part == "sentence" else _training(desk, outcome)
 
 
-GATES = Question("gates", ("quarter", "half", "most"), _experiment)
+GATES = question("gates", ("quarter", "half", "most"), _experiment, group="rest")

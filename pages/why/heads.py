@@ -5,16 +5,19 @@ from typing import Any
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask
+from pages.ui.controls import Choice
 from pages.ui.experiment import say
 from pages.ui.language import t
 from pages.ui.number_format import markdown_table, milliseconds, significant
-from pages.ui.url import choose, step_through
 from pages.ui.waiting import awaited, say_when_busy
 from pages.why.figures import Square
-from pages.why.frame import SEED, Desk, Finding, Question, layer_of, measure_again
+from pages.why.frame import LAYER, SEED, Desk, Finding, measure_again, question
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer
 
-LENGTHS = (16, 32, 64, 128, 256)
+PART = Choice("why_heads_part", ("looks", "cost"), label="why.heads.part", words="why.heads.part_{}")
+TOKENS = Choice(
+    "why_heads_tokens", (16, 32, 64, 128, 256), label="why.heads.tokens", default=64, kind=int, form="steps"
+)
 WIDTH = 64
 NO_MATTER = 0.1  # of a time
 
@@ -51,7 +54,7 @@ def _clock(ratio: float) -> str:
 
 def _cost(desk: Desk, outcome: str) -> Finding:
     with desk.controls:
-        n_tokens = step_through(desk.word("tokens"), LENGTHS, name="why_heads_tokens", default=64)
+        n_tokens = TOKENS.show()
         measurement = measure_again(desk.name)
     asked: dict[str, Any] = {"d_model": WIDTH, "n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
@@ -97,11 +100,10 @@ def _cost(desk: Desk, outcome: str) -> Finding:
 
 def _experiment(desk: Desk) -> Finding:
     with desk.controls:
-        parts = {name: desk.word(f"part_{name}") for name in ("looks", "cost")}
-        part = choose(desk.word("part"), parts, name="why_heads_part", default="looks")
-        layer = layer_of(desk.view) if part == "looks" else 0
+        part = PART.show()
+        layer = LAYER.show(desk.view) if part == "looks" else 0
     answer = ask(heads_of_layer, **desk.view.asked, layer=layer)
     return _looks(desk, answer, layer) if part == "looks" else _cost(desk, _outcome(answer.value))
 
 
-HEADS = Question("heads", ("few", "half", "many"), _experiment, covers=False)
+HEADS = question("heads", ("few", "half", "many"), _experiment, group="attention", covers=False)

@@ -1,10 +1,7 @@
 """Why?: the questions that every learner asks, each a runnable experiment with a measured answer."""
 
-from functools import partial
-
+from pages.room import Page
 from pages.ui.header import header
-from pages.ui.page_layout import parts_page
-from pages.why.frame import show_question
 from pages.why.gates import GATES
 from pages.why.heads import HEADS
 from pages.why.query_key import PROJECTIONS, SYMMETRY
@@ -13,13 +10,8 @@ from pages.why.scaling import SCALING
 from pages.why.times import COST, SCORINGS
 from pages.why.trials import POSITIONS, VALUES
 
-QUESTIONS = {
-    "attention": (HEADS, SCALING, SCORINGS, COST),
-    "projections": (PROJECTIONS, SYMMETRY, VALUES),
-    "rest": (POSITIONS, RESIDUALS, GATES),
-}
-PARTS = {
-    group: {question.name: partial(show_question, question) for question in asked} for group, asked in QUESTIONS.items()
-}
+QUESTIONS = (HEADS, SCALING, SCORINGS, COST, PROJECTIONS, SYMMETRY, VALUES, POSITIONS, RESIDUALS, GATES)
+WHY = Page("why", header, QUESTIONS, story="why.honest")
 
-parts_page("why", header, PARTS, sites=("*self_attention*",), story="why.honest")
+if __name__ == "__main__":
+    WHY.show()

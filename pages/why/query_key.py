@@ -1,39 +1,40 @@
 """What without Q, K and V, and why not Q = K? The sentence's own vectors, and a head whose keys become its queries."""
 
 import math
-from typing import Any
 
 import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.ui.asking import Answer, ask
-from pages.ui.experiment import say_number
+from pages.ui.controls import Choice, Slider, Values
+from pages.ui.experiment import options_of, say_number
 from pages.ui.header import View
 from pages.ui.language import t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.number_format import percent, significant
-from pages.ui.pickers import chosen_layer_and_head, chosen_number, head_choices, layer_choices
-from pages.ui.url import choose, chosen_option, slid, slide
 from pages.why.figures import Square
-from pages.why.frame import SEED, Desk, Finding, Question, drawing_of, head_of, layer_of, squares_of
+from pages.why.frame import HEAD, LAYER, SEED, Desk, Finding, drawing_of, question, squares_of
 from transformer_core.analysis.why.projections import Tied, Unprojected, tied_query_key, without_projections
 
-VECTORS = ("rows", "tokens", "embedded", "read")
-DEFAULT = "tokens"
-REACH: dict[str, Any] = {"low": 0.0, "high": 1.5, "name": "why_projections_reach", "default": 0.25, "step": 0.05}
-SHARE: dict[str, Any] = {"low": 0.0, "high": 1.0, "name": "why_symmetry_share", "default": 0.0, "step": 0.05}
 AS_THEY_ARE = 1.0  # times the vectors' own length
 NONE_LEFT = 0.01
 
 
-def vectors_of(view: View) -> dict[str, str]:
+def _vectors(view: View) -> dict[str, str]:
     """Return the vectors that a model has, each with its name; rows that it does not scale are its embeddings."""
     config = view.bundle.config
-    names = {name: t(f"why.projections.{name}") for name in VECTORS}
+    names = options_of("why.projections.{}", ("rows", "tokens", "embedded", "read"))
     if config.scale_embeddings:
         return names | {"tokens": t("why.projections.scaled", scale=f"{math.sqrt(config.d_model):.2f}")}
-    return {name: said for name, said in names.items() if name != "rows"}
+    return {name: words for name, words in names.items() if name != "rows"}
+
+
+VECTORS = Choice("why_projections_vectors", _vectors, label="why.projections.vectors", default="tokens")
+REACH = Slider(
+    "why_projections_reach", 0.0, 1.5, 0.25, step=0.05, kind=float, label="why.projections.reach", format="%.2f ×"
+)
+SHARE = Slider("why_symmetry_share", 0.0, 1.0, 0.0, step=0.05, kind=float, label="why.symmetry.share")
 
 
 def _at_own_length(found: Unprojected) -> float:
@@ -45,10 +46,9 @@ def _outcome_of_projections(found: Unprojected) -> str:
     return "even" if share < 2 * found.even and share < 0.5 else "half" if share < 0.5 else "self"
 
 
-def live_projections(view: View) -> Live:
+def _unprojected(view: View, values: Values) -> Live:
     """Return the weights without projections beside the trained ones, and the share of a word's own over the reach."""
-    layer, reach = chosen_number("layer", view.bundle.config.n_layers), float(slid(**REACH))
-    vectors = chosen_option("why_projections_vectors", tuple(vectors_of(view)), default=DEFAULT)
+    layer, reach, vectors = values[LAYER], values[REACH], values[VECTORS]
     answer = ask(without_projections, **view.asked, layer=layer, vectors=vectors, reach=reach)
     found, word = answer.value, "why.projections."
     without, trained = t(f"{word}without"), t(f"{word}trained", layer=layer)
@@ -75,13 +75,10 @@ def live_projections(view: View) -> Live:
     )
 
 
-def _without_projections(desk: Desk) -> Finding:
+def _projections(desk: Desk) -> Finding:
     with desk.controls:
-        kinds = vectors_of(desk.view)
-        vectors = choose(desk.word("vectors"), kinds, name="why_projections_vectors", default=DEFAULT)
-        reach = float(slide(desk.word("reach"), **REACH, format="%.2f ×"))
-        layer = layer_of(desk.view)
-    live = live_projections(desk.view)
+        vectors, reach, layer = VECTORS.show(desk.view), REACH.show(), LAYER.show(desk.view)
+    live = PROJECTIONS.live(desk.view)
     answer: Answer[Unprojected] = live.drawings[0].answer
     found = answer.value
     with desk.picture:
@@ -89,13 +86,12 @@ def _without_projections(desk: Desk) -> Finding:
         left, right = st.columns([3, 2])
         with left:
             desk.drawing(live.drawings[0], "curve")
-        choices = layer_choices(desk.view) | {"why_projections_vectors": (tuple(kinds), vectors)}
-        follow_finger("why", "projections", desk.view, choices=choices, sliders={REACH["name"]: reach})
+        PROJECTIONS.follow(desk.view)
         say_number(desk.word("share_now", reach=f"{reach:.2f}"), percent(found.share), at=right)
         say_number(desk.word("share_trained", layer=layer), percent(found.trained_share), at=right)
         say_number(desk.word("share_even"), percent(found.even), at=right)
     numbers = {
-        "vectors": kinds[vectors],
+        "vectors": _vectors(desk.view)[vectors],
         "norm": significant(found.norm, 3),
         "share": percent(_at_own_length(found)),
         "trained": percent(found.trained_share),
@@ -110,7 +106,9 @@ def _without_projections(desk: Desk) -> Finding:
     return Finding(_outcome_of_projections(found), numbers)
 
 
-PROJECTIONS = Question("projections", ("even", "half", "self"), _without_projections)
+PROJECTIONS = question(
+    "projections", ("even", "half", "self"), _projections, _unprojected, (VECTORS, REACH, LAYER), group="projections"
+)
 
 
 def _outcome_of_symmetry(found: Tied) -> str:
@@ -118,10 +116,9 @@ def _outcome_of_symmetry(found: Tied) -> str:
     return "both" if scores and weights else "scores" if scores else "neither"
 
 
-def live_symmetry(view: View) -> Live:
+def _tied(view: View, values: Values) -> Live:
     """Return scores, what is not symmetric in them, and weights, and both asymmetries over the share."""
-    layer, head = chosen_layer_and_head(view)
-    share = float(slid(**SHARE))
+    layer, head, share = values[LAYER], values[HEAD], values[SHARE]
     answer = ask(tied_query_key, **view.asked, layer=layer, head=head, share=share, seed=SEED)
     found, word = answer.value, "why.symmetry."
     three = [
@@ -152,17 +149,17 @@ def live_symmetry(view: View) -> Live:
     )
 
 
-def _tied(desk: Desk) -> Finding:
+def _symmetry(desk: Desk) -> Finding:
     with desk.controls:
-        share = float(slide(desk.word("share"), **SHARE))
-        layer, head = layer_of(desk.view), head_of(desk.view)
-    live = live_symmetry(desk.view)
+        SHARE.show()
+        layer, head = LAYER.show(desk.view), HEAD.show(desk.view)
+    live = SYMMETRY.live(desk.view)
     answer: Answer[Tied] = live.drawings[0].answer
     found = answer.value
     with desk.picture:
         desk.matrices_of(live)
         desk.drawing(live.drawings[0], "curve")
-        follow_finger("why", "symmetry", desk.view, choices=head_choices(desk.view), sliders={SHARE["name"]: share})
+        SYMMETRY.follow(desk.view)
     numbers = {
         "layer": str(layer),
         "head": str(head),
@@ -177,4 +174,6 @@ def _tied(desk: Desk) -> Finding:
     return Finding(_outcome_of_symmetry(found), numbers)
 
 
-SYMMETRY = Question("symmetry", ("both", "scores", "neither"), _tied)
+SYMMETRY = question(
+    "symmetry", ("both", "scores", "neither"), _symmetry, _tied, (SHARE, LAYER, HEAD), group="projections"
+)

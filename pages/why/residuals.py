@@ -5,14 +5,15 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
+from pages.ui.controls import Choice
 from pages.ui.navigation import page_path
 from pages.ui.number_format import significant
-from pages.ui.url import choose, step_through
 from pages.ui.waiting import awaited
-from pages.why.frame import SEED, Desk, Finding, Question
+from pages.why.frame import SEED, Desk, Finding, question
 from transformer_core.analysis.stream.depth import DEPTHS, WIDTH, Reach, reach_by_depth
 
-NORMS = ("pre", "post", "none")
+NORM = Choice("why_residuals_norm", ("pre", "post", "none"), label="why.residuals.norm", words="why.residuals.{}")
+DEPTH = Choice("why_residuals_depth", DEPTHS, label="why.residuals.depth", default=4, kind=int, form="steps")
 
 
 def _outcome(found: Reach) -> str:
@@ -22,10 +23,7 @@ def _outcome(found: Reach) -> str:
 
 def _experiment(desk: Desk) -> Finding:
     with desk.controls:
-        norm = choose(
-            desk.word("norm"), {name: desk.word(name) for name in NORMS}, name="why_residuals_norm", default="pre"
-        )
-        depth = step_through(desk.word("depth"), DEPTHS, name="why_residuals_depth", default=4)
+        norm, depth = NORM.show(), DEPTH.show()
         if page_path("norm").exists():
             st.page_link(page_path("norm"), label=desk.word("link"), icon=":material/balance:")
     with desk.picture:
@@ -65,4 +63,4 @@ def _experiment(desk: Desk) -> Finding:
     return Finding(_outcome(found), numbers)
 
 
-RESIDUALS = Question("residuals", ("vanished", "weaker", "whole"), _experiment)
+RESIDUALS = question("residuals", ("vanished", "weaker", "whole"), _experiment, group="rest")

@@ -9,15 +9,16 @@ from pages.figures.charts import HUES as ROLES
 from pages.figures.curves import GREY, Side, bars, curves, dots
 from pages.ui.asking import Answer, ask, ask_once
 from pages.ui.charts import Drawing
+from pages.ui.controls import Choice, Values
 from pages.ui.header import View
 from pages.ui.language import t
-from pages.ui.live import Live, follow_finger
+from pages.ui.live import Live
 from pages.ui.number_format import significant
-from pages.ui.url import choose, chosen_option, step_through
-from pages.why.frame import SEED, Desk, Finding, Question, drawing_of
+from pages.why.frame import SEED, Desk, Finding, drawing_of, question
 from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads
 
-ON, PARTS, WIDTH, USUAL_WIDTH = "why_scaling_on", ("random", "sentence"), "why_scaling_width", 4
+ON = Choice("why_scaling_on", ("random", "sentence"), label="why.scaling.on", words="why.scaling.{}")
+WIDTH = Choice("why_scaling_width", WIDTHS, label="why.scaling.width", default=4, kind=int, form="steps")
 MEASURES = ("variance", "weights", "entropy", "gradient")
 HUES = (ROLES["key"], ROLES["query"])
 WAYS, HUES_OF_WAYS = ("undivided", "divided", "divided_wide"), (*HUES, ROLES["value"])
@@ -28,19 +29,15 @@ def _outcome(found: Spread) -> str:
     return "winner" if greatest > 0.9 else "most" if greatest > 0.5 else "mixed"
 
 
-def _width() -> int:
-    return int(chosen_option(WIDTH, list(map(str, WIDTHS)), default=str(USUAL_WIDTH)))
-
-
-def live_scaling(view: View) -> Live:
+def _picture(_: View, values: Values) -> Live:
     """Return what random vectors of the chosen width and below it measure.
 
     Raises:
         ValueError: the sentence's own vectors are shown, which follow the text with the page's run.
     """
-    if chosen_option(ON, PARTS, default="random") != "random":
+    if values[ON] != "random":
         raise ValueError("the sentence's own vectors follow with the page's run")
-    answer, width = ask_once(spread_by_width, seed=SEED), _width()
+    answer, width = ask_once(spread_by_width, seed=SEED), values[WIDTH]
     found, index = answer.value, WIDTHS.index(width)
 
     def pair(measure: str) -> dict:
@@ -71,14 +68,14 @@ def live_scaling(view: View) -> Live:
 def _random(desk: Desk, answer: Answer[Spread]) -> Finding:
     found = answer.value
     with desk.controls:
-        width = step_through(desk.word("width"), WIDTHS, name=WIDTH, default=USUAL_WIDTH)
+        width = WIDTH.show()
     index = WIDTHS.index(width)
     with desk.picture:
         places = [*st.columns(2), *st.columns(2)]
-        for place, measure, drawing in zip(places, MEASURES, live_scaling(desk.view).drawings, strict=True):
+        for place, measure, drawing in zip(places, MEASURES, SCALING.live(desk.view).drawings, strict=True):
             with place:
                 desk.drawing(drawing, measure)
-        follow_finger("why", "scaling", desk.view, choices={WIDTH: (list(map(str, WIDTHS)), str(width))})
+        SCALING.follow(desk.view)
     numbers = {
         "slope": f"{found.slope:.2f}",
         "width": str(width),
@@ -138,13 +135,12 @@ def _sentence(desk: Desk, answer: Answer[OwnSpread], outcome: str) -> Finding:
 
 
 def _experiment(desk: Desk) -> Finding:
-    parts = {part: desk.word(part) for part in PARTS}
     with desk.controls:
-        part = choose(desk.word("on"), parts, name=ON, default="random")
+        part = ON.show()
     law = ask_once(spread_by_width, seed=SEED)
     if part == "random":
         return _random(desk, law)
     return _sentence(desk, ask(spread_of_own_heads, **desk.view.asked), _outcome(law.value))
 
 
-SCALING = Question("scaling", ("mixed", "most", "winner"), _experiment)
+SCALING = question("scaling", ("mixed", "most", "winner"), _experiment, _picture, (ON, WIDTH), group="attention")

@@ -1,15 +1,16 @@
 """Dot product or additive attention, and what does attention cost? Both questions are timed by the server."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.ui.asking import Answer
+from pages.ui.controls import Choice
 from pages.ui.language import t
 from pages.ui.number_format import milliseconds
-from pages.ui.url import choose, step_through
 from pages.ui.waiting import awaited, say_when_busy
-from pages.why.frame import SEED, Desk, Finding, Question, measure_again
+from pages.why.frame import SEED, Desk, Finding, measure_again, question
 from transformer_core.analysis.why.cost import LENGTHS as TIMED_LENGTHS
 from transformer_core.analysis.why.cost import WIDTHS as TIMED_WIDTHS
 from transformer_core.analysis.why.cost import Cost, time_attention
@@ -18,9 +19,23 @@ from transformer_core.analysis.why.scorings import ScoringTimes, spread_of_scori
 
 STEPS = ("scores", "softmax", "mixture")
 HUES_OF_STEPS = (HUES["query"], HUES["weights"], HUES["value"])
-FIXED = {"length": (32, 64, 128, 256), "width": (32, 128, 512)}
-FIXED_AT_FIRST = {"length": 64, "width": 128}
-SCORED_LENGTHS = (16, 32, 64, 128)
+
+
+def _size(name: str, sizes: Sequence[int], label: str, default: int) -> Choice[int]:
+    return Choice(f"why_{name}", sizes, label=f"why.{label}", default=default, kind=int, form="steps")
+
+
+ALONG = Choice("why_cost_along", ("length", "width"), label="why.cost.along", words="why.cost.along_{}")
+UPTO = {
+    "length": _size("cost_length", TIMED_LENGTHS, "cost.upto_length", 128),
+    "width": _size("cost_width", TIMED_WIDTHS, "cost.upto_width", 64),
+}
+OTHER = {
+    "length": _size("cost_fixed_length", (32, 64, 128, 256), "cost.other_length", 64),
+    "width": _size("cost_fixed_width", (32, 128, 512), "cost.other_width", 128),
+}
+WIDTH = _size("scorings_width", SCORED_WIDTHS, "scorings.width", 32)
+TOKENS = _size("scorings_tokens", (16, 32, 64, 128), "scorings.tokens", 64)
 
 
 def _outcome_of_cost(found: Cost) -> str:
@@ -57,15 +72,8 @@ def _show_cost(desk: Desk, answer: Answer[Cost], along: str, upto: int) -> None:
 
 def _cost(desk: Desk) -> Finding:
     with desk.controls:
-        ways = {name: desk.word(f"along_{name}") for name in FIXED}
-        along = choose(desk.word("along"), ways, name="why_cost_along", default="length")
-        sizes = TIMED_LENGTHS if along == "length" else TIMED_WIDTHS
-        upto = step_through(
-            desk.word(f"upto_{along}"), sizes, name=f"why_cost_{along}", default=128 if along == "length" else 64
-        )
-        other = step_through(
-            desk.word(f"other_{along}"), FIXED[along], name=f"why_cost_fixed_{along}", default=FIXED_AT_FIRST[along]
-        )
+        along = ALONG.show()
+        upto, other = UPTO[along].show(), OTHER[along].show()
         measurement = measure_again(desk.name)
     said = t("await.timing")
     asked: dict[str, Any] = {"seed": SEED, "measurement": measurement}
@@ -96,7 +104,7 @@ def _cost(desk: Desk) -> Finding:
     return Finding(_outcome_of_cost(lengths.value), numbers, along)
 
 
-COST = Question("cost", ("two", "three", "four"), _cost)
+COST = question("cost", ("two", "three", "four"), _cost, group="attention")
 
 
 def _outcome_of_scorings(found: ScoringTimes) -> str:
@@ -105,8 +113,7 @@ def _outcome_of_scorings(found: ScoringTimes) -> str:
 
 def _scorings(desk: Desk) -> Finding:
     with desk.controls:
-        width = step_through(desk.word("width"), SCORED_WIDTHS, name="why_scorings_width", default=32)
-        n_tokens = step_through(desk.word("tokens"), SCORED_LENGTHS, name="why_scorings_tokens", default=64)
+        width, n_tokens = WIDTH.show(), TOKENS.show()
         measurement = measure_again(desk.name)
     asked: dict[str, Any] = {"n_tokens": n_tokens, "seed": SEED, "measurement": measurement}
     with desk.picture:
@@ -147,4 +154,4 @@ def _scorings(desk: Desk) -> Finding:
     return Finding(_outcome_of_scorings(times), numbers)
 
 
-SCORINGS = Question("scorings", ("alike", "tens", "hundred"), _scorings)
+SCORINGS = question("scorings", ("alike", "tens", "hundred"), _scorings, group="attention")

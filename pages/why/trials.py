@@ -7,19 +7,19 @@ import streamlit as st
 from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves, dots
 from pages.ui.asking import Answer, ask
+from pages.ui.controls import Slider
 from pages.ui.device import tell_of_processor
 from pages.ui.language import language, t
 from pages.ui.navigation import page_path
 from pages.ui.number_format import percent
-from pages.ui.url import slide
 from pages.ui.waiting import awaited
-from pages.why.frame import Desk, Finding, Question
+from pages.why.frame import Desk, Finding, question
 from transformer_core.analysis.why.joined_positions import LENGTH, SYMBOLS, joined_sizes, train_joined_positions
 from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
 from transformer_core.analysis.why.short_training import Trial
 
 RUNS = 3
-SEEDS = 20
+FIRST_SEED = Slider("why_seed", 0, 20, 0, label="why.trial_seed")
 LEAST_CLEAR = 0.01
 VARIANTS = ("added", "concatenated", "none")
 
@@ -56,7 +56,7 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
     The training starts once the picture is open.
     """
     with desk.controls:
-        first = int(slide(t("why.trial_seed"), 0, SEEDS, name="why_seed", default=0))
+        first = FIRST_SEED.show()
         st.caption(t("why.trial_note", runs=RUNS))
         tell_of_processor()
     asked = {"seeds": tuple(range(first, first + RUNS)), **options}
@@ -111,7 +111,7 @@ def _values(desk: Desk) -> Finding:
     return Finding(clearly(found, "shared", "own"), numbers)
 
 
-VALUES = Question("values", ("worse", "same", "better"), _values)
+VALUES = question("values", ("worse", "same", "better"), _values, group="projections")
 
 
 def _positions(desk: Desk) -> Finding:
@@ -145,4 +145,4 @@ def _positions(desk: Desk) -> Finding:
     return Finding(clearly(found, "concatenated", "added"), numbers)
 
 
-POSITIONS = Question("positions", ("worse", "same", "better"), _positions)
+POSITIONS = question("positions", ("worse", "same", "better"), _positions, group="rest")

@@ -118,7 +118,7 @@ def test_the_log_is_written_brought_back_and_opens_its_screen(page: Page, addres
     opened(page, address, "weights", lab_weights=json.dumps(edit))
     change = page.locator(CHANGE).inner_text()
     page.get_by_role("button", name="Write it into the log").click()
-    expect(page.get_by_text("In the log: 1 rows")).to_be_visible()
+    expect(page.get_by_text("In the log: 1 row")).to_be_visible()
     page.get_by_text("Log", exact=True).click()
     settle(page)
     kept = download(page, page.get_by_role("button", name="JSON", exact=True), tmp_path)

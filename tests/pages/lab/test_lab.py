@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
 from pages.lab.figures import numbered, on_off_board, tables
-from pages.lab.heads import OFF
+from pages.lab.heads import heads_in
 from pages.lab.log import rows_from
 from pages.lab.script import script_of
 from pages.lab.table import Window
@@ -77,7 +77,7 @@ def test_heads_that_are_off_change_the_answer_as_the_engine_says() -> None:
     shown = metrics(app)
     assert shown["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
     assert len(found.controls) == 8
-    assert OFF.findall("encoder.0.1-encoder.3.0") == [("encoder", "0", "1"), ("encoder", "3", "0")]
+    assert heads_in("encoder.0.1-encoder.3.0") == {("encoder", 0, 1), ("encoder", 3, 0)}
 
 
 def test_weights_stack_and_each_can_be_switched_off() -> None:

@@ -10,7 +10,7 @@ import torch
 
 from app import LIVE
 from pages.lab.edits import changes_of_weights
-from pages.lab.outcome import ask_effect, live_outcome
+from pages.lab.outcome import ask_effect, live_outcome, measured
 from pages.ui.asking import forget_answers
 from pages.ui.header import View, linked_view
 from pages.ui.link import Link, reading
@@ -27,7 +27,7 @@ Visit = tuple[Callable[[View], Live], dict[str, str]]
 
 def live_weights(view: View) -> Live:
     """Return what the part Weights shows above its matrix."""
-    return live_outcome(view, ask_effect(view, changes_of_weights(view)).value)
+    return live_outcome(view, ask_effect(view, changes_of_weights(view), measured(view)).value)
 
 
 def visits() -> list[Visit]:

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.language import plain, prose, words
-from pages.ui.server import may_read
+from pages.ui.limits import may_read
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.pages import run, told
 from tests.pages.train.test_page import button

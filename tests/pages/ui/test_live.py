@@ -27,7 +27,6 @@ from pages.translation import translated
 from pages.ui import component, live, matrix, turns
 from pages.ui.link import LIVE as ROUTED
 from pages.ui.link import linked
-from pages.ui.traffic import run_in
 from pages.ui.who import owner_in, signed
 from tests.helpers import nightly_but
 from tests.helpers.pages import finished, run
@@ -436,15 +435,3 @@ def test_a_server_that_stops_begins_nothing_more() -> None:
         return await asyncio.gather(*asked, ask(lane, held))
 
     assert finished(stop()) == [True, False, False, False]
-
-
-def test_the_run_of_another_page_brings_what_was_typed_on_the_one_before() -> None:
-    before, after = (ClientState(page_script_hash=name) for name in ("tokens", "masks"))
-    before.widget_states.widgets.add(id="text", string_value="typed")
-    before.widget_states.widgets.add(id="button", trigger_value=True)
-    after.widget_states.widgets.add(id="lang", string_value="en")
-    message = {"type": "websocket.receive", "bytes": BackMsg(rerun_script=after).SerializeToString()}
-    sent = run_in(live.with_texts_of(before, after, message))
-    assert sent is not None
-    assert {one.id: one.string_value for one in sent.widget_states.widgets} == {"lang": "en", "text": "typed"}
-    assert live.with_texts_of(None, after, message) is live.with_texts_of(after, after, message) is message

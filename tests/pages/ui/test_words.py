@@ -78,9 +78,9 @@ def test_every_key_that_a_page_asks_for_is_there(path: Path) -> None:
 
 def test_every_key_is_asked_for_somewhere() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
-    built = tuple(re.findall(r"""f["']((?:[a-z_]+\.)+[a-z_]*){""", text))
+    built = tuple(re.findall(r"""["']((?:[a-z_]+\.)+[a-z_]*){""", text))
     built += tuple(f"{prefix}." for prefix in re.findall(r'strings\("(\w+)"[,)]', text))
-    for name in re.findall(r'(?:model|parts)_page\(\s*"(\w+)"', text):
+    for name in re.findall(r'(?:model_page|parts_page|Page)\(\s*"(\w+)"', text):
         built += (f"{name}.heading", f"{name}.part")
     unused = {key for key in words("en") if f'"{key}"' not in text and not key.startswith(built)}
     assert not unused
