@@ -182,10 +182,10 @@ class Page:
                 for group in groups
             }
             with st.container(horizontal=True, key="parts"):
-                return _choose_in_groups(asked, name=key, default=first)
+                return choose_in_groups(asked, name=key, default=first)
 
 
-def _choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, default: str) -> str:
+def choose_in_groups(groups: Mapping[str, Mapping[str, str]], *, name: str, default: str) -> str:
     """Show buttons for each group, its label above them; one option of all groups is chosen.
 
     Args:

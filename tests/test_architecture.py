@@ -37,7 +37,6 @@ ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the ki
     ("train", "film"),
     ("translation", "attention"),
     ("translation", "glass"),
-    ("ui", "glass"),
 }
 ALLOWED_AT_TOP = {
     "app.py",

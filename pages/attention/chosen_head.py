@@ -2,11 +2,9 @@
 
 import re
 
-import streamlit as st
-
 from pages.figures.heads import STEP_NAMES, layer_and_head, one_head
 from pages.ui.asking import ask
-from pages.ui.controls import Choice, Values, head_control, layer_control
+from pages.ui.controls import Choice, Values, head_control, layer_control, show_in_columns
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
 from pages.ui.matrix import Picture, export_picture, show_picture
@@ -20,11 +18,7 @@ STEP = Choice("step", STEP_NAMES, label="attention.step", words="step.{}", defau
 
 def show_layer_and_head(view: View) -> tuple[int, int]:
     """Show the controls of layer and head and return both; a click on a figure sets them too."""
-    layers, heads = st.columns([1, 2])
-    with layers:
-        layer = LAYER.show(view)
-    with heads:
-        head = HEAD.show(view)
+    layer, head = show_in_columns(view, LAYER, HEAD, widths=[1, 2])
     return layer, head
 
 

@@ -139,8 +139,9 @@ def show_evidence(view: View) -> None:
     show_agreement(found, cover)
     with cover.picture():
         chart = hidden_bars(found.occlusion.change, view.encoding.labels, words)
-        title = plain(t(f"attention.substitute_{substitute}"))
-        say(f"**{t('attention.hidden_title', label=plain(winner), substitute=title)}**")
+        hiding = plain(t(f"attention.substitute_{substitute}"))
+        title = t("attention.hidden_title", label=plain(winner), substitute=hiding)
+        say(f"**{title}**")
         show_chart(chart, answer, key="hidden", stem="attention_occlusion", label=words["points"])
 
 

@@ -7,12 +7,12 @@ import streamlit as st
 
 from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
-from pages.encoder.names import SITES, board_words, measure_names
+from pages.encoder.names import board_words, measure_names
 from pages.encoder.tokens import BASELINE, DEFAULT_STEPS, MEASURE, has_words, measured, show_signs
 from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.experiment import Cover, ask_first, experiment, fragment, lazy_box, options_of, say, say_number
+from pages.ui.experiment import Cover, ask_first, experiment, fragment, options_of, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.glossary import tell
 from pages.ui.header import View
@@ -103,29 +103,30 @@ def _extremes(found: Measures) -> str:
     return "\n".join(f"- {line}" for line in [*lines, t("encoder.ranked", count=found.count)])
 
 
+def _reviews_heading(view: View) -> str:
+    return t("encoder.over_reviews", count=REVIEWS)
+
+
+@experiment("encoder_many_open", _reviews_heading, icon=":material/library_books:")
 def _over_reviews(view: View) -> None:
-    box = lazy_box(t("encoder.over_reviews", count=REVIEWS), icon=":material/library_books:", key="encoder_many_open")
-    if box is None:
+    reading, asked = t("encoder.reading", count=REVIEWS), {"bundle": view.bundle, "count": REVIEWS}
+    answer = awaited(agreement_on_reviews, reading, key="encoder_many", height=HEIGHT, **asked)
+    if answer is None:
         return
-    with box:
-        said, asked = t("encoder.reading", count=REVIEWS), {"bundle": view.bundle, "count": REVIEWS}
-        answer = awaited(agreement_on_reviews, said, key="encoder_many", height=HEIGHT, **asked)
-        if answer is None:
-            return
-        found = answer.value
-        st.markdown(t("encoder.many_measured", rho=_signed(found.mean_rho), count=found.reviews))
-        figure = agreement_figure(
-            {"rho": found.rho, "same_first": found.same_first},
-            measure_names(short=True),
-            strings("encoder"),
-            board_words(),
-            version="rho of reviews",
-        )
-        show_matrix(figure, answer, key="encoder_many")
-        language = t(f"encoder.corpus_{found.language}")
-        st.caption(t("encoder.many_note", count=found.reviews, language=language))
-        export_matrix(figure, answer, key="encoder_many")
-        show_deletion_on_reviews(view, REVIEWS)
+    found = answer.value
+    st.markdown(t("encoder.many_measured", rho=_signed(found.mean_rho), count=found.reviews))
+    figure = agreement_figure(
+        {"rho": found.rho, "same_first": found.same_first},
+        measure_names(short=True),
+        strings("encoder"),
+        board_words(),
+        version="rho of reviews",
+    )
+    show_matrix(figure, answer, key="encoder_many")
+    language = t(f"encoder.corpus_{found.language}")
+    st.caption(t("encoder.many_note", count=found.reviews, language=language))
+    export_matrix(figure, answer, key="encoder_many")
+    show_deletion_on_reviews(view, REVIEWS)
 
 
 @experiment("encoder_shuffle_open", "encoder.try_shuffle", icon=":material/shuffle:")
@@ -180,4 +181,4 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     tell(section("encoder", "shuffle_after"))
 
 
-AGREE = Part("encoder", "agree", _show, sites=SITES)
+AGREE = Part("encoder", "agree", _show)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.encoder.figures import spread_figure, stage_lines
-from pages.encoder.names import SITES, board_words, class_name, depth_names
+from pages.encoder.names import board_words, class_name, depth_names
 from pages.encoder.tokens import has_words
 from pages.room import Part
 from pages.ui.asking import Answer, ask, ask_once
@@ -175,4 +175,4 @@ def _show_parting(view: View, drawings: Sequence[Drawing]) -> None:
         say(section("encoder", "edit_after"))
 
 
-EDIT = Part("encoder", "edit", _show, _picture, (OTHER,), sites=SITES)
+EDIT = Part("encoder", "edit", _show, _picture, (OTHER,))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
-from pages.encoder.names import SITES, board_words, class_name, depth_names, token_name
+from pages.encoder.names import board_words, class_name, depth_names, token_name
 from pages.room import Part
 from pages.ui.asking import Answer, ask
 from pages.ui.because import show_because, show_counter_examples, show_weak_sides
@@ -175,4 +175,4 @@ def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
     say(joined(note, t("encoder.probes_hold" if generalises(found) else "encoder.probes_gap")), small=True)
 
 
-LAYERS = Part("encoder", "layers", _show, _picture, sites=SITES)
+LAYERS = Part("encoder", "layers", _show, _picture)

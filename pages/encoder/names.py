@@ -5,8 +5,6 @@ from pages.ui.language import plain, strings, t
 from pages.ui.verdict import class_word
 from transformer_core.analysis.encoder.measures import MEASURES
 
-SITES = ("class_logits", "*_embedding", "encoder.final_norm.normalized", "*.residual")  # that the glass lists first
-
 
 def depth_names(view: View, *, short: bool = False) -> list[str]:
     """Return the name of each depth: the embedding, then each layer."""

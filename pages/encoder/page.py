@@ -9,7 +9,8 @@ from pages.encoder.tokens import TOKENS
 from pages.room import Page
 from pages.ui.header import header
 
-ENCODER = Page("encoder", header, (LAYERS, SUM, TOKENS, AGREE, EDIT, SURE))
+SITES = ("class_logits", "*_embedding", "encoder.final_norm.normalized", "*.residual")
+ENCODER = Page("encoder", header, (LAYERS, SUM, TOKENS, AGREE, EDIT, SURE), sites=SITES)
 
 if __name__ == "__main__":
     ENCODER.show()

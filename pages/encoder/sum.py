@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.encoder.figures import product_bars, running_line
-from pages.encoder.names import SITES, class_name
+from pages.encoder.names import class_name
 from pages.encoder.padding import OPEN, PADS, drawn_means, try_padding
 from pages.room import Part
 from pages.ui.asking import Answer, ask
@@ -131,4 +131,4 @@ def _show_growth(view: View, growth: Drawing) -> None:
         say(t("encoder.needed_measured", needed=found.needed, size=size))
 
 
-SUM = Part("encoder", "sum", _show, _picture, (OF, OPEN, PADS), sites=SITES)
+SUM = Part("encoder", "sum", _show, _picture, (OF, OPEN, PADS))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.encoder.figures import reliability
 from pages.encoder.layers import HELD_OUT, knows_reviews
-from pages.encoder.names import SITES, class_name
+from pages.encoder.names import class_name
 from pages.room import Part
 from pages.ui.asking import Answer, answered, ask_once
 from pages.ui.because import show_because
@@ -122,4 +122,4 @@ def _show_numbers(found: Calibration) -> None:
     say(t("encoder.sure_note", count=found.reviews, language=t(f"encoder.corpus_{found.language}")), small=True)
 
 
-SURE = Part("encoder", "sure", _show, _picture, (TEMPERATURE,), sites=SITES)
+SURE = Part("encoder", "sure", _show, _picture, (TEMPERATURE,))

@@ -5,11 +5,11 @@ import streamlit as st
 
 from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
-from pages.encoder.names import SITES, board_words, class_name, measure_names, token_name
+from pages.encoder.names import board_words, class_name, measure_names, token_name
 from pages.room import Part
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider
+from pages.ui.controls import Choice, Slider, show_in_columns
 from pages.ui.experiment import Cover, as_old, ask_first, fragment, say, say_number
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
@@ -56,11 +56,7 @@ def _show(view: View) -> None:
     if not has_words(view):
         return
     shown = st.container()
-    baseline_place, steps_place = st.columns([2, 3], gap="large")
-    with baseline_place:
-        baseline = BASELINE.show(view)
-    with steps_place:
-        steps = STEPS.show()
+    baseline, steps = show_in_columns(view, BASELINE, STEPS, widths=[2, 3], gap="large")
     with shown:
         answer = measured(view, steps=steps, baseline=baseline)
     if answer is None:
@@ -161,4 +157,4 @@ def _show_check(found: Measures) -> None:
     say(t("encoder.check_note", steps=checked.steps), small=True)
 
 
-TOKENS = Part("encoder", "tokens", _show, sites=SITES)
+TOKENS = Part("encoder", "tokens", _show)

@@ -4,10 +4,10 @@ import streamlit as st
 
 from pages.room import Part
 from pages.translation.figures.search import by_width_chart, tree_chart
-from pages.translation.translated import SITES, shown_gap, translated
+from pages.translation.translated import shown_gap, translated
 from pages.ui.asking import Answer, ask_once
 from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Slider, Values
+from pages.ui.controls import Slider, Values, show_in_columns
 from pages.ui.experiment import ask_first, experiment, options_of, say
 from pages.ui.header import View
 from pages.ui.language import plain, section, strings, t
@@ -94,9 +94,9 @@ def _width_experiment(view: View, penalty: float) -> None:
     options = options_of("translation.wider_{}", ("same", "better", "worse"))
     question = section("translation", "try_width").format(widest=WIDEST)
     cover = ask_first(question, options, name="translation_width", about=f"{view.name} {penalty}")
-    said, asked = t("translation.searching"), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
+    searching, asked = t("translation.searching"), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
     with cover.picture():
-        answer = awaited(best_by_width, said, key="translation_width", height=420, stays=True, **asked)
+        answer = awaited(best_by_width, searching, key="translation_width", height=420, stays=True, **asked)
         if answer is None:
             return
         _show_best(answer)
@@ -119,13 +119,8 @@ def _picture(view: View, values: Values) -> Live:
 
 def _show(view: View) -> None:
     """Show the controls, the tree down to a depth, and the ranking."""
-    width_place, penalty_place, depth_place = st.columns([2, 2, 3], gap="medium")
-    with width_place:
-        WIDTH.show()
-    with penalty_place:
-        penalty = PENALTY.show()
-    with depth_place:
-        depth, deepest = DEPTH.show(view), _deepest(view)
+    _, penalty, depth = show_in_columns(view, WIDTH, PENALTY, DEPTH, widths=[2, 2, 3], gap="medium")
+    deepest = _deepest(view)
     whole = depth == deepest
     words = strings("translation_tree")
     st.html(LEGEND.format(kept_mark="a", **{name: words[name] for name in ("kept", "finished", "dropped", "best")}))
@@ -142,4 +137,4 @@ def _show(view: View) -> None:
     _width_experiment(view, penalty)
 
 
-BEAM = Part("translation", "beam", _show, _picture, (WIDTH, PENALTY, DEPTH), sites=SITES)
+BEAM = Part("translation", "beam", _show, _picture, (WIDTH, PENALTY, DEPTH))

@@ -14,7 +14,6 @@ from pages.translation.translated import (
     HEAD,
     LAYER,
     OVER,
-    SITES,
     STYLE,
     choose_weights,
     choose_written_word,
@@ -187,4 +186,4 @@ def _show(view: View) -> None:
     _hiding_experiment(view)
 
 
-CROSS = Part("translation", "cross", _show, _picture, (OVER, LAYER, HEAD, STEP), sites=SITES)
+CROSS = Part("translation", "cross", _show, _picture, (OVER, LAYER, HEAD, STEP))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.room import Part
 from pages.translation.figures.charts import forced_bars
-from pages.translation.translated import SITES, translated
+from pages.translation.translated import translated
 from pages.ui.asking import Answer, ask
 from pages.ui.charts import show_chart
 from pages.ui.controls import Text
@@ -103,4 +103,4 @@ def _show(view: View) -> None:
         st.caption(t("translation.own_is_greedy"))
 
 
-FORCED = Part("translation", "forced", _show, sites=SITES)
+FORCED = Part("translation", "forced", _show)

@@ -23,6 +23,7 @@ TRANSLATION = Page(
     "translation",
     lambda: header(kinds=("translation",), example=EXAMPLE),
     (STEPS, CROSS, BEAM, SEARCH, FORCED, TOY),
+    sites=("decoder.*.cross_attention.*",),
     glass=look_through,
 )
 

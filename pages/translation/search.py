@@ -5,10 +5,10 @@ import streamlit as st
 from pages.room import Part
 from pages.translation.beam import PENALTY
 from pages.translation.figures.search import by_width_chart, ranked_chart
-from pages.translation.translated import SITES, shown_gap
+from pages.translation.translated import shown_gap
 from pages.ui.asking import Answer
 from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider, Text
+from pages.ui.controls import Choice, Slider, Text, show_in_columns
 from pages.ui.device import tell_of_processor
 from pages.ui.experiment import ask_first, options_of, say
 from pages.ui.header import View
@@ -138,13 +138,7 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
 def _show(_: View) -> None:
     """Show the controls, the searches of one source, and a survey over many sources."""
     tell_of_processor()
-    rule_place, epochs_place, seed_place = st.columns([2, 2.4, 1.4], gap="medium")
-    with rule_place:
-        rule = RULE.show()
-    with epochs_place:
-        epochs = EPOCHS.show()
-    with seed_place:
-        seed = SEED.show()
+    rule, epochs, seed = show_in_columns(None, RULE, EPOCHS, SEED, widths=[2, 2.4, 1.4], gap="medium")
     source_place, penalty_place = st.columns([2, 2.4], gap="medium")
     with source_place:
         LETTERS.show_box()
@@ -162,4 +156,4 @@ def _show(_: View) -> None:
     _survey(rule, epochs, seed, penalty)
 
 
-SEARCH = Part("translation", "search", _show, sites=SITES)
+SEARCH = Part("translation", "search", _show)

@@ -11,7 +11,6 @@ from pages.translation.translated import (
     HEAD,
     LAYER,
     OVER,
-    SITES,
     STYLE,
     choose_weights,
     chosen_weights,
@@ -138,4 +137,4 @@ def _show(view: View) -> None:
     _whole_experiment(view, written)
 
 
-STEPS = Part("translation", "steps", _show, _picture, (STEP, OVER, LAYER, HEAD), sites=SITES)
+STEPS = Part("translation", "steps", _show, _picture, (STEP, OVER, LAYER, HEAD))

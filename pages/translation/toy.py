@@ -5,11 +5,10 @@ import streamlit as st
 from pages.room import Part
 from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids, toy_logits
 from pages.translation.search import SEED
-from pages.translation.translated import SITES
 from pages.ui.asking import Answer, ask_once
-from pages.ui.controls import Choice, Switch
+from pages.ui.controls import Choice, Switch, show_in_columns
 from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, experiment, lazy_box, options_of
+from pages.ui.experiment import ask_first, experiment, options_of
 from pages.ui.exports import export_matrix
 from pages.ui.header import View
 from pages.ui.language import section, strings, t
@@ -45,6 +44,7 @@ SENTENCE = Choice(
 )
 LAYER = Choice("translation_toy_layer", range(CONFIG.n_layers), label="translation.layer", kind=int)
 HEAD = Choice("translation_toy_head", range(CONFIG.n_heads), label="translation.head", kind=int)
+WHERE = {"sentence": SENTENCE, "layer": LAYER, "head": HEAD, "seed": SEED}
 FILLED = Switch("translation_toy_filled", False, label="translation.toy_filled")
 ONE_SOURCE = ("listing", "ones")  # four times the same sentence
 CODE = """import torch
@@ -163,46 +163,32 @@ def _padding_experiment() -> None:
     cover.judge(outcome, measured)
 
 
+def _shapes_heading(found: ToyBatch) -> str:
+    return t("translation.toy_shapes", count=len(found.names))
+
+
+@experiment("translation_shapes", _shapes_heading, icon=":material/table:")
 def _show_shapes(found: ToyBatch) -> None:
-    box = lazy_box(
-        t("translation.toy_shapes", count=len(found.names)), icon=":material/table:", key="translation_shapes"
-    )
-    if box is None:
-        return
-    with box:
-        head = tuple(t(f"translation.col_{name}") for name in ("tensor", "shape", "least", "greatest", "finite"))
-        rows = [
-            (f"`{name}`", shape, f"{least:.3f}", f"{greatest:.3f}", t("translation.yes") if ok else "−∞")
-            for name, shape, least, greatest, ok in zip(
-                found.names, found.shapes, found.least, found.greatest, found.finite, strict=True
-            )
-        ]
-        with st.container(height=420):
-            st.markdown(markdown_table(head, rows, right=3))
-        st.caption(t("translation.toy_infinite"))
-
-
-def _where_in_it() -> dict[str, int]:
-    """Let a person choose a sentence, a layer, a head and a seed."""
-    where = {}
-    controls = {"sentence": SENTENCE, "layer": LAYER, "head": HEAD, "seed": SEED}
-    for (name, control), place in zip(controls.items(), st.columns([1.7, 1.7, 3.4, 1.6], gap="small"), strict=True):
-        with place:
-            where[name] = control.show()
-    return where
+    head = tuple(t(f"translation.col_{name}") for name in ("tensor", "shape", "least", "greatest", "finite"))
+    rows = [
+        (f"`{name}`", shape, f"{least:.3f}", f"{greatest:.3f}", t("translation.yes") if ok else "−∞")
+        for name, shape, least, greatest, ok in zip(
+            found.names, found.shapes, found.least, found.greatest, found.finite, strict=True
+        )
+    ]
+    with st.container(height=420):
+        st.markdown(markdown_table(head, rows, right=3))
+    st.caption(t("translation.toy_infinite"))
 
 
 def _show(_: View) -> None:
     """Show the batch, one head of its three attentions, its logits, what conventions change, and every shape."""
     tell_of_processor()
-    source_place, convention_place = st.columns([1.1, 1], gap="medium")
-    with source_place:
-        source = SOURCE.show()
-    with convention_place:
-        convention = CONVENTION.show()
+    source, convention = show_in_columns(None, SOURCE, CONVENTION, widths=[1.1, 1], gap="medium")
     options_place, filled_place = st.columns([8.4, 2.2], gap="small", vertical_alignment="bottom")
     with options_place:
-        where = _where_in_it()
+        chosen = show_in_columns(None, *WHERE.values(), widths=[1.7, 1.7, 3.4, 1.6], gap="small")
+    where = dict(zip(WHERE, chosen, strict=True))
     with filled_place:
         filled = FILLED.show()
     answer = ask_once(toy_batch, source=source, convention=convention, **where)
@@ -216,4 +202,4 @@ def _show(_: View) -> None:
     _show_shapes(answer.value)
 
 
-TOY = Part("translation", "toy", _show, sites=SITES)
+TOY = Part("translation", "toy", _show)

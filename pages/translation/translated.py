@@ -19,7 +19,6 @@ from transformer_core.analysis.translation.greedy_steps import Writing, Written,
 
 OVER = Choice("translation_over", ("all", "layer", "head"), label="translation.over", words="translation.over_{}")
 LAYER, HEAD = layer_control("translation.layer"), head_control("translation.head")
-SITES = ("decoder.*.cross_attention.*",)  # that the glass lists first
 MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 64  # one begun a visitor: where it goes, it is begun again
 MOMENT = 0.005  # s
 _drafts: OrderedDict[str, tuple[tuple[int, ...], ...]] = OrderedDict()  # by model, the last translation first

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from starlette.types import Message, Scope
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from pages.ui import runs, uploads
 from pages.ui.connections import LEAST_BYTES, LOOKS, Connections
@@ -49,14 +50,10 @@ class Server:
     """What a file comes to: the files held, and an app that keeps what it is handed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, bounds: Limits) -> None:
-        self.files = uploads.MemoryUploadedFileManager("/upload")
-        monkeypatch.setattr(uploads, "_files", lambda: self.files)
-        monkeypatch.setattr(uploads.Runtime, "instance", lambda: self)
+        self.files = MemoryUploadedFileManager("/upload")
+        monkeypatch.setattr(uploads, "uploaded_files", lambda: self.files)
+        monkeypatch.setattr(uploads, "is_session", lambda _: True)
         self._guard = UploadBounds(self._keep, bounds=bounds)
-
-    def is_active_session(self, _: str) -> bool:
-        """Whether a visitor is there: all are."""
-        return True
 
     async def _keep(self, scope: Scope, _receive: object, send) -> None:
         *_, session, file = scope["path"].split("/")

@@ -9,11 +9,11 @@ from pages.ui.url import LONGEST_LINK, in_bytes
 def page() -> None:
     import streamlit as st
 
-    from pages.ui.url import slide, switch
+    from pages.ui.controls import Slider, Switch
 
-    whole = slide("length", 2, 64, name="length", default=16)
-    part = slide("rate", 0.0, 1.0, name="rate", default=0.5, step=0.05)
-    on = switch("scaled", name="scaled", default=True)
+    whole = Slider("length", 2, 64, 16, label=lambda _: "length").show()
+    part = Slider("rate", 0.0, 1.0, 0.5, step=0.05, kind=float, label=lambda _: "rate").show()
+    on = Switch("scaled", True, label=lambda _: "scaled").show()
     st.markdown(f"{whole!r} {part!r} {on!r}")
 
 
@@ -56,11 +56,12 @@ def test_a_switch_that_is_neither_on_nor_off_is_as_it_was() -> None:
 def writing() -> None:
     import streamlit as st
 
-    from pages.ui.url import arrive, text_area
+    from pages.ui.controls import Text
+    from pages.ui.url import arrive
 
     arrive("en")
     for name in ("one", "two", "three", "four") if st.session_state.get("page") != "other" else ("five",):
-        text_area(name, name=name, default="", height=80)
+        Text(name, "", label=lambda _: "box", height=80).show()
 
 
 def test_a_link_has_at_most_so_many_bytes_and_names_what_it_has_no_room_for() -> None:
@@ -88,14 +89,14 @@ def test_a_link_has_at_most_so_many_bytes_and_names_what_it_has_no_room_for() ->
 def growing() -> None:
     import streamlit as st
 
-    from pages.ui.url import choose, choose_from_list, slide, step_through
+    from pages.ui.controls import Choice, Slider
 
     count = st.session_state.get("count", 5)
     options = {str(place): f"word {place}" for place in range(count)}
-    token = choose_from_list("token", options, name="token")
-    way = choose("way", {"mask": "mask", "zero": "zero"}, name="way", default="mask")
-    place = slide("place", 0, count - 1, name="place", default=0)
-    few = step_through("few", (2, 4, 8), name="few", default=4)
+    token = Choice("token", options, label=lambda _: "token", form="list").show()
+    way = Choice("way", ("mask", "zero"), label=lambda _: "way").show()
+    place = Slider("place", 0, count - 1, 0, label=lambda _: "place").show()
+    few = Choice("few", (2, 4, 8), label=lambda _: "few", default=4, form="steps").show()
     st.markdown(f"{token} {way} {place} {few}")
 
 
@@ -147,7 +148,7 @@ def test_every_control_begins_in_the_browser_with_what_the_server_holds() -> Non
 def grouped() -> None:
     import streamlit as st
 
-    from pages.ui.url import choose_in_groups
+    from pages.room import choose_in_groups
 
     groups = {"How?": {"gates": "Gates", "step": "One step"}, "Why?": {"look": "Where it looks"}}
     st.markdown(choose_in_groups(groups, name="part", default="gates"))
