@@ -18,23 +18,23 @@ from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
 from pages.home.verdict import VERDICT
+from pages.kit.live import PicturesFirst, live_routes
+from pages.kit.navigation import HIDDEN, ICONS
 from pages.lab.page import LAB
+from pages.lifespan import guard, health_routes, lifespan, show_error
 from pages.masks.page import MASKS
 from pages.norm.page import NORM
 from pages.positions.page import POSITIONS
 from pages.room import live_parts
+from pages.running_sign import underway_routes
+from pages.serving.index import index_routes
+from pages.serving.owners import GiveKey
+from pages.serving.traffic import ChangesFirst
 from pages.tokens.page import TOKENS
 from pages.translation.page import TRANSLATION
-from pages.ui.index import index_routes
-from pages.ui.live import PicturesFirst, live_routes
-from pages.ui.navigation import HIDDEN, ICONS
-from pages.ui.server import guard, health_routes, lifespan, show_error
-from pages.ui.traffic import ChangesFirst
-from pages.ui.underway import underway_routes
-from pages.ui.who import GiveKey
 from pages.why.page import WHY
 
-ENTRY = Path(__file__).parent / "pages" / "ui" / "entry.py"
+ENTRY = Path(__file__).parent / "pages" / "entry.py"
 INPUT, INSIDE = (TOKENS, EMBEDDINGS, POSITIONS, MASKS), (ATTENTION, FEED_FORWARD, NORM, WHY)
 MODELS = (ENCODER, TRANSLATION, BERT, GPT, BEFORE)
 LIVE = live_parts((*INPUT, *INSIDE, *MODELS, LAB)) | {

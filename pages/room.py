@@ -8,14 +8,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.glass.box import under_the_glass
-from pages.ui.controls import Choice, Control, Values
-from pages.ui.glossary import begin_page, offer_glossary, tell
-from pages.ui.header import View, language_and_share
-from pages.ui.language import language, prose, section, t
-from pages.ui.live import Live, follow
-from pages.ui.navigation import choice_of_part
-from pages.ui.scene import part_of_scene, under_question
-from pages.ui.url import current, keep, widget_key
+from pages.hall.scene import part_of_scene, question_open, under_question
+from pages.kit.controls import Choice, Control, Values
+from pages.kit.experiment import while_asked
+from pages.kit.glossary import begin_page, offer_glossary, tell
+from pages.kit.header import View, language_and_share
+from pages.kit.live import Live, follow
+from pages.kit.navigation import choice_of_part
+from pages.kit.url import current, keep, widget_key
+from pages.language import language, prose, section, t
 
 EVERYTHING = ("*",)
 
@@ -66,7 +67,8 @@ def model_page(
         story: key of the words on the box with the section ``why`` of the page's prose.
     """
     begin_page()
-    view = look()
+    with while_asked(question_open()):
+        view = look()
     explore(view)
     with st.expander(t(story), icon=":material/school:"):
         tell(section(name, "why"))

@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from pages.ui.heavy_process import give_back_memory
+from pages.kit.heavy_process import give_back_memory
 from tests.helpers import ROOT
 from tests.helpers.pretend_device import register
 

@@ -7,7 +7,7 @@ export function el(name, className = "", ...children) {
   return node;
 }
 
-// A text with its {…} filled in; {count:token|tokens} is the first form where the count is 1, as in pages/ui/language.py.
+// A text with its {…} filled in; {count:token|tokens} is the first form where the count is 1, as in pages/language.py.
 export const fill = (template, parts) =>
   template.replace(/\{(\w+)(?::([^{}|]*)\|([^{}|]*))?\}/g, (whole, name, one, many) => {
     if (!(name in parts)) return whole;

@@ -8,16 +8,16 @@ import streamlit as st
 
 from pages.attention.chosen_head import HEAD, LAYER, show_layer_and_head
 from pages.attention.figures import ArcsFigure, Direction, to_html
+from pages.kit.asking import Answer, ask
+from pages.kit.component import registered
+from pages.kit.controls import Choice, Kept, Values
+from pages.kit.exports import Files, caption_of, code_files, offer_files
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.table_files import to_csv, to_npz
+from pages.kit.url import whole_number
+from pages.language import language, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.component import registered
-from pages.ui.controls import Choice, Kept, Values
-from pages.ui.exports import Files, caption_of, code_files, offer_files
-from pages.ui.header import View
-from pages.ui.language import language, strings, t
-from pages.ui.live import Live
-from pages.ui.table_files import to_csv, to_npz
-from pages.ui.url import whole_number
 from transformer_core.analysis.attention.heads import layer_looks
 from transformer_core.text import Encoding
 

@@ -3,13 +3,13 @@
 import re
 
 from pages.figures.heads import STEP_NAMES, layer_and_head, one_head
-from pages.ui.asking import ask
-from pages.ui.controls import Choice, Values, head_control, layer_control, show_in_columns
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import on_head
-from pages.ui.url import in_url, remember
+from pages.kit.asking import ask
+from pages.kit.controls import Choice, Values, head_control, layer_control, show_in_columns
+from pages.kit.header import View
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.pickers import on_head
+from pages.kit.url import in_url, remember
+from pages.language import section, strings, t
 from transformer_core.analysis.attention.heads import heads_of_text
 
 LAYER, HEAD = layer_control("attention.layer"), head_control("attention.head")

@@ -6,16 +6,16 @@ import streamlit as st
 from pages.attention.figures import dropped_figure
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Seed, Slider
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.verdict import outcome_word
-from pages.ui.waiting import awaited
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Seed, Slider
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.verdict import outcome_word
+from pages.kit.waiting import awaited
+from pages.language import section, strings, t
 from transformer_core.analysis.attention.dropped import DRAWS, DroppedWeights, dropped_weights
 from transformer_core.layers.dropout import LEVELS
 

@@ -6,19 +6,19 @@ import streamlit as st
 
 from pages.attention.chosen_head import HEAD, LAYER, board_words, show_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
+from pages.kit.asking import ask
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Choice, Values
+from pages.kit.experiment import Cover, ask_first, fragment, options_of, say, say_number
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.pickers import on_board
+from pages.kit.verdict import chart_word, concludes
+from pages.kit.waiting import BRIEF, awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Choice, Values
-from pages.ui.experiment import Cover, ask_first, fragment, options_of, say, say_number
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import on_board
-from pages.ui.verdict import chart_word, concludes
-from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
 from transformer_core.analysis.attention.rollout import attention_flow

@@ -6,16 +6,16 @@ from pages.attention.chosen_head import HEAD, LAYER, STEP, large_head, on_panel,
 from pages.attention.dropout import try_dropout
 from pages.attention.tendencies import THRESHOLD, short_names
 from pages.figures.heads import heads_grid
+from pages.kit.asking import ask
+from pages.kit.controls import Switch, Values
+from pages.kit.experiment import ask_first, experiment, options_of
+from pages.kit.explanation import show_because
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
+from pages.language import section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.because import show_because
-from pages.ui.controls import Switch, Values
-from pages.ui.experiment import ask_first, experiment, options_of
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of

@@ -5,9 +5,9 @@ from pages.attention.effect import EFFECT
 from pages.attention.flow import FLOW
 from pages.attention.heads import HEADS
 from pages.attention.tendencies import TENDENCIES_PART
+from pages.kit.header import header
+from pages.kit.models import READERS
 from pages.room import Page
-from pages.ui.header import header
-from pages.ui.models import READERS
 
 ATTENTION = Page("attention", lambda: header(kinds=READERS), (HEADS, ARCS, FLOW, TENDENCIES_PART, EFFECT))
 

@@ -7,16 +7,16 @@ import streamlit as st
 
 from pages.attention.chosen_head import HEAD, LAYER, board_words, large_head, show_large, show_layer_and_head
 from pages.attention.figures import tendency_board
+from pages.kit.asking import ask_once
+from pages.kit.controls import Choice, Slider, Values
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, show_picture
+from pages.kit.pickers import on_head
+from pages.kit.waiting import awaited
+from pages.language import language_of, strings, t
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.controls import Choice, Slider, Values
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import language_of, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, show_picture
-from pages.ui.pickers import on_head
-from pages.ui.waiting import awaited
 from transformer_core.analysis.attention.tendencies import (
     BROAD_FROM,
     NONE,

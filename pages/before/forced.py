@@ -1,15 +1,15 @@
 """The experiment on training and use: each word after the right words, and after the decoder's own."""
 
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Text
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.last_text import in_words, require_length
+from pages.kit.number_format import markdown_table
+from pages.kit.pickers import shown_word
+from pages.language import plain, section, strings, t
 from pages.translation.figures.charts import forced_bars
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Text
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, require_length
-from pages.ui.number_format import markdown_table
-from pages.ui.pickers import shown_word
 from transformer_core.analysis.before.alignments import words_read
 from transformer_core.analysis.before.forced_and_free import ForcedAndFree, forced_and_free
 

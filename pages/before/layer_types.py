@@ -8,13 +8,13 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, show_in_columns
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.language import section, t
-from pages.ui.number_format import markdown_table, milliseconds
-from pages.ui.waiting import awaited, say_when_busy
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, show_in_columns
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.number_format import markdown_table, milliseconds
+from pages.kit.waiting import awaited, say_when_busy
+from pages.language import section, t
 from transformer_core.analysis.before.layer_types import KERNELS, LENGTHS, PATHS, SYSTEMS, LayerTypes, layer_types
 
 COLOURS = (HUES["weights"], HUES["query"], HUES["positions"], HUES["key"])

@@ -4,15 +4,15 @@ import streamlit as st
 
 from pages.before.figures import length_chart
 from pages.before.recurrent import STATES
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.models import model_folders, open_bundle
+from pages.kit.number_format import markdown_table, milliseconds
+from pages.language import plain, section, t
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, t
-from pages.ui.models import model_folders, open_bundle
-from pages.ui.number_format import markdown_table, milliseconds
 from transformer_core.analysis.before.beside import timed_translation
 from transformer_core.analysis.before.by_length import ByLength, by_length
 from transformer_core.bundle_files import BundleError

@@ -4,18 +4,18 @@ import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
 from pages.before.recurrent import STATES, has_attention, recurrent_config, word_options
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Text
+from pages.kit.experiment import ask_first, experiment
+from pages.kit.exports import export_matrix
+from pages.kit.header import View, encoded
+from pages.kit.matrix import show_matrix
+from pages.kit.models import model_names, open_or_say
+from pages.kit.pickers import shown_word
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Text
-from pages.ui.experiment import ask_first, experiment
-from pages.ui.exports import export_matrix
-from pages.ui.header import View, encoded
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.models import model_names, open_or_say
-from pages.ui.pickers import shown_word
 from transformer_core.analysis.before.alignments import (
     BothAlignments,
     WordAlignment,

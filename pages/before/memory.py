@@ -22,18 +22,18 @@ from pages.before.recurrent import (
     worded,
     worded_section,
 )
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Switch
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.number_format import percent
+from pages.kit.pickers import shown_word
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Switch
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.number_format import percent
-from pages.ui.pickers import shown_word
 from transformer_core.analysis.before.alignments import one_vector
 from transformer_core.analysis.before.gates import gates_of_sentence, recurrent_model, states_of_sentence
 

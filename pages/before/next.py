@@ -7,17 +7,17 @@ from pages.before.figures import foreseen_bars
 from pages.before.recurrent import STATES, is_language_model
 from pages.figures.token_strip import text_strip
 from pages.gpt.next import expected_drawing
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import clickable, show_chart, show_drawing
+from pages.kit.controls import Slider
+from pages.kit.experiment import ask_first, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.models import model_names, offer_model, open_bundle
+from pages.kit.navigation import open_page
+from pages.kit.number_format import markdown_table
+from pages.language import corpus_word, joined, language, plain, section, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import clickable, show_chart, show_drawing
-from pages.ui.controls import Slider
-from pages.ui.experiment import ask_first, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import corpus_word, joined, language, plain, section, t
-from pages.ui.models import model_names, offer_model, open_bundle
-from pages.ui.navigation import open_page
-from pages.ui.number_format import markdown_table
 from transformer_core.analysis.before.beside import Foreseen, foreseen
 from transformer_core.analysis.before.textbook import UNITS, textbook
 from transformer_core.analysis.gpt.next_token import Surprisals, expected, surprisals

@@ -5,16 +5,16 @@ import streamlit as st
 
 from pages.before.figures import step_figure
 from pages.before.recurrent import show_direction, worded, worded_section
+from pages.kit.asking import ask_once
+from pages.kit.controls import Kept, Slider
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.pickers import shown_word
+from pages.kit.url import whole_number
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.controls import Kept, Slider
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.pickers import shown_word
-from pages.ui.url import whole_number
 from transformer_core.analysis.before.gates import recurrent_model
 from transformer_core.analysis.before.one_step import OneStep, one_step
 from transformer_core.models.recurrent import RecurrentLm

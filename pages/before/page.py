@@ -10,9 +10,9 @@ from pages.before.reach import REACH
 from pages.before.recurrent import STATES
 from pages.before.time import TIME
 from pages.glass.box import under_the_glass
+from pages.kit.asking import ask_once
+from pages.kit.header import View, header
 from pages.room import Page
-from pages.ui.asking import ask_once
-from pages.ui.header import View, header
 from transformer_core.analysis.before.alignments import words_read
 
 

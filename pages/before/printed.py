@@ -4,13 +4,13 @@ import streamlit as st
 
 from pages.before.figures import word_bars
 from pages.before.recurrent import word_options, worded
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, experiment, say
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.number_format import significant
-from pages.ui.pickers import shown_word
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first, experiment, say
+from pages.kit.header import View
+from pages.kit.number_format import significant
+from pages.kit.pickers import shown_word
+from pages.language import plain, section, strings, t
 from transformer_core.analysis.before.printed_gru import printed_gru
 
 PRINTED = r"n=\tanh\left(W_nx+b_n+U_n(r\odot h)+c_n\right)"

@@ -2,12 +2,12 @@
 
 from pages.before.figures import ranges_chart
 from pages.before.recurrent import direction_control, show_direction, worded
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.waiting import awaited
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.waiting import awaited
+from pages.language import section, strings, t
 from transformer_core.analysis.before.gate_ranges import GateRanges, gate_ranges
 from transformer_core.analysis.rank_correlation import LOOSE
 

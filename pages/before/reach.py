@@ -10,14 +10,14 @@ from pages.before.ranges import try_ranges
 from pages.before.recurrent import STATES, has_gates, show_direction, worded, worded_section
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider
+from pages.kit.experiment import ask_first, experiment
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table, significant
+from pages.language import joined, t
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider
-from pages.ui.experiment import ask_first, experiment
-from pages.ui.header import View
-from pages.ui.language import joined, t
-from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.before.reach import GradientReach, gradient_reach, sentence_reach
 
 FLOOR = 1e-12  # smaller gradients are not drawn: float32 is not precise enough for them

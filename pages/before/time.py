@@ -8,15 +8,15 @@ import streamlit as st
 from pages.before.layer_types import say_timed, try_layer_types
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import milliseconds
+from pages.kit.waiting import awaited
+from pages.language import section, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, t
-from pages.ui.number_format import milliseconds
-from pages.ui.waiting import awaited
 from transformer_core.analysis.before.step_times import WIDTHS, StepTimes, step_times
 
 COLOURS = (HUES["query"], HUES["value"], HUES["weights"])

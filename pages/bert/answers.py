@@ -5,16 +5,16 @@ import streamlit as st
 from pages.bert.figures.tokens import bounds_chart, marked_text
 from pages.bert.names import needs_other
 from pages.figures.charts import HUES
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Text
+from pages.kit.experiment import say
+from pages.kit.glossary import tell
+from pages.kit.header import MOST_CHARACTERS, MOST_TOKENS, View
+from pages.kit.last_text import in_words, require_length
+from pages.kit.number_format import markdown_table, percent
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Text
-from pages.ui.experiment import say
-from pages.ui.glossary import tell
-from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, require_length
-from pages.ui.number_format import markdown_table, percent
 from transformer_core.analysis.bert.answers import Answers, encode_question, find_answers
 from transformer_core.text import Encoding
 

@@ -17,17 +17,17 @@ from pages.bert.hidden_words import (
     sentence_of,
     show_chips,
 )
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Switch, Values
+from pages.kit.experiment import Cover, ask_first, experiment, say, say_number
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live, show_lines
+from pages.kit.number_format import percent
+from pages.kit.waiting import BRIEF, awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Switch, Values
-from pages.ui.experiment import Cover, ask_first, experiment, say, say_number
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, show_lines
-from pages.ui.number_format import percent
-from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, each_hidden, fill_in
 
 TOP = 8

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.controls import Choice, Control
-from pages.ui.header import View
-from pages.ui.language import plain, t
-from pages.ui.url import chosen, held, keep
+from pages.kit.controls import Choice, Control
+from pages.kit.header import View
+from pages.kit.url import chosen, held, keep
+from pages.language import plain, t
 from transformer_core.analysis.bert.masked_words import Hidden, encode_masks, hidden_text, own_places
 from transformer_core.text import Encoding
 

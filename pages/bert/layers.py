@@ -15,15 +15,15 @@ from pages.bert.hidden_words import (
     show_masks,
 )
 from pages.figures.lens import stage_names
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import clickable, show_chart
+from pages.kit.experiment import Cover, ask_first, experiment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table, percent
+from pages.kit.waiting import BRIEF, awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import clickable, show_chart
-from pages.ui.experiment import Cover, ask_first, experiment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.number_format import markdown_table, percent
-from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import Hidden
 

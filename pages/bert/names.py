@@ -3,17 +3,17 @@
 import streamlit as st
 
 from pages.bert.figures.tokens import hues_of_kinds, labels_figure, marked_text
+from pages.kit.asking import ask
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.models import offer_model
+from pages.kit.navigation import ICONS, page_path
+from pages.kit.number_format import markdown_table
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.models import offer_model
-from pages.ui.navigation import ICONS, page_path
-from pages.ui.number_format import markdown_table
 from transformer_core.analysis.bert.token_labels import TokenLabels, kind_of_label, token_labels
 
 KIND = "tagger"

@@ -12,8 +12,8 @@ from pages.bert.recipe import RECIPE
 from pages.bert.segments import SEGMENTS
 from pages.bert.tied import TIED
 from pages.glass.box import under_the_glass
+from pages.kit.header import View, header
 from pages.room import Page, Part
-from pages.ui.header import View, header
 
 EXAMPLE = "A man in a red shirt is riding a horse."
 

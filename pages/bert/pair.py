@@ -6,18 +6,18 @@ import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import moves_chart, verdicts_chart
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Text
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import MOST_CHARACTERS, MOST_TOKENS, View
+from pages.kit.last_text import in_words, require_length
+from pages.kit.url import set_choice
+from pages.kit.verdict import show_verdict, verdict_of
+from pages.kit.waiting import BRIEF, awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Text
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import MOST_CHARACTERS, MOST_TOKENS, View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, require_length
-from pages.ui.url import set_choice
-from pages.ui.verdict import show_verdict, verdict_of
-from pages.ui.waiting import BRIEF, awaited
 from transformer_core.analysis.bert.masked_words import own_places
 from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, encode_pair, pair_verdict, words_of_pair
 from transformer_core.text import Encoding

@@ -6,16 +6,16 @@ import streamlit as st
 
 from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
 from pages.bert.hidden_words import asked_of
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Seed, Slider
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import show_lines
+from pages.kit.waiting import awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Seed, Slider
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import show_lines
-from pages.ui.waiting import awaited
 from transformer_core.analysis.bert.masked_words import encode_masks
 from transformer_core.analysis.bert.masking_recipe import Recipe, choosable_places, masking_recipe, three_ways
 from transformer_core.training.objectives import MASKED, RANDOM

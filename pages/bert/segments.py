@@ -5,15 +5,15 @@ import streamlit as st
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
 from pages.bert.pair import asked_of_pair, show_second, verdict_outcome
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
 from transformer_core.analysis.bert.sentence_pairs import SegmentRows, segment_rows, without_segments
 from transformer_core.text import Encoding
 

@@ -13,14 +13,14 @@ from pages.bert.hidden_words import (
     show_chips,
     show_masks,
 )
+from pages.kit.asking import ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table, significant
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.bert.masked_words import Filled, Hidden, fill_in
 from transformer_core.analysis.bert.tied_output import OneScore, one_score
 

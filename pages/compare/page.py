@@ -3,13 +3,13 @@
 import streamlit as st
 
 from pages.compare.pair import choose_two, show_differences, show_gap, show_measures
+from pages.kit.glossary import tell
+from pages.kit.navigation import open_page
+from pages.language import section, t
 from pages.room import heading
 from pages.train.film import follow_run, followed_text
 from pages.train.panel import show_panel
-from pages.train.same_but import offer_same_but, show_answer
-from pages.ui.glossary import tell
-from pages.ui.language import section, t
-from pages.ui.navigation import open_page
+from pages.train.variant import offer_same_but, show_answer
 from transformer_core.training.runs.store.run_store import RunStore
 
 

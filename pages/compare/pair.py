@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.kit.runs import LIVE, find_run, learned_words, listed_runs, problem_of, run_list
+from pages.kit.url import current, forget, keep, widget_key
+from pages.language import plain, t
 from pages.train.settings import label_of, value_word
-from pages.ui.language import plain, t
-from pages.ui.runs import LIVE, find_run, learned_words, listed_runs, problem_of, run_list
-from pages.ui.url import current, forget, keep, widget_key
 from transformer_core.training.runs.settings import differences
 from transformer_core.training.runs.store.run_store import RunStore
 

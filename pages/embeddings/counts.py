@@ -7,16 +7,16 @@ import streamlit as st
 from pages.embeddings.figures.map import Points, vocabulary_scatter
 from pages.embeddings.figures.vectors import word_bars
 from pages.embeddings.neighbours import one_token
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider, Text, show_in_columns
+from pages.kit.device import tell_of_processor
+from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.waiting import awaited
+from pages.language import LANGUAGES, language, plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider, Text, show_in_columns
-from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, fragment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import LANGUAGES, language, plain, section, strings, t
-from pages.ui.waiting import awaited
 from transformer_core.analysis.words.tiny_bert import DIMENSIONS, HIDDEN, KINDS, TRAINING, one_corpus
 from transformer_core.analysis.words.two_embeddings import (
     MOST_WINDOW,

@@ -3,13 +3,13 @@
 import streamlit as st
 
 from pages.embeddings.figures.vectors import compared_matrix
-from pages.ui.asking import ask_once
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
-from pages.ui.matrix import show_matrix
+from pages.kit.asking import ask_once
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.language import joined, plain, section, strings, t
 from transformer_core.analysis.words.sentence_vectors import DotAndCosine, dot_and_cosine
 
 FEW, MANY = 0.1, 0.5

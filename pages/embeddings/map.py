@@ -13,17 +13,17 @@ from pages.embeddings.figures.map import (
     vocabulary_space,
 )
 from pages.embeddings.neighbours import known
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider, Switch, Text, show_in_columns
+from pages.kit.experiment import ask_first, experiment, fragment, options_of
+from pages.kit.exports import Files, code_files, offer_files
+from pages.kit.header import View
+from pages.kit.table_files import rows_csv, to_npz
+from pages.kit.verdict import class_word
+from pages.kit.waiting import awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider, Switch, Text, show_in_columns
-from pages.ui.experiment import ask_first, experiment, fragment, options_of
-from pages.ui.exports import Files, code_files, offer_files
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.table_files import rows_csv, to_npz
-from pages.ui.verdict import class_word
-from pages.ui.waiting import awaited
 from transformer_core.analysis.words.vocabulary_map import VocabularyMap, vocabulary_map
 
 SIDES = {"low": 0.6, "middle": 0.8, "high": 1.0}

@@ -3,15 +3,15 @@
 import streamlit as st
 
 from pages.embeddings.figures.vectors import word_bars
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Switch, Text, show_in_columns
+from pages.kit.experiment import ask_first, fragment, options_of
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.last_text import in_words
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Switch, Text, show_in_columns
-from pages.ui.experiment import ask_first, fragment, options_of
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words
 from transformer_core.analysis.words.vocabulary import Found, find
 from transformer_core.text import Tokenizer

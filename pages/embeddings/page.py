@@ -5,9 +5,9 @@ from pages.embeddings.map import MAP
 from pages.embeddings.neighbours import NEIGHBOURS
 from pages.embeddings.row import ROW
 from pages.embeddings.sentence import SENTENCE
+from pages.kit.header import header
+from pages.kit.models import READERS
 from pages.room import Page
-from pages.ui.header import header
-from pages.ui.models import READERS
 
 SITES = ("*token_ids", "*embedding*")
 EMBEDDINGS = Page("embeddings", lambda: header(kinds=READERS), (SENTENCE, ROW, NEIGHBOURS, MAP, COUNTS), sites=SITES)

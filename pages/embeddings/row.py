@@ -3,17 +3,17 @@
 import streamlit as st
 
 from pages.embeddings.figures.vectors import one_hot_matrix, product_matrix
+from pages.kit.asking import Answer, ask, forget_answer
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, fragment, options_of
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.number_format import significant
+from pages.kit.waiting import awaited, say_when_busy
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask, forget_answer
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, fragment, options_of
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.number_format import significant
-from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.words.one_hot import OneHotRow, lookup_times, one_hot_row
 
 RATIOS = {"ten": 10.0, "hundred": 100.0, "thousand": 1000.0, "more": float("inf")}

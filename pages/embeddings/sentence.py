@@ -4,16 +4,16 @@ import streamlit as st
 
 from pages.embeddings.dot import try_dot
 from pages.embeddings.figures.vectors import cosine_matrix, norm_bars, same_word_curve, vectors_matrix
+from pages.kit.asking import ask
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Choice, Values
+from pages.kit.experiment import ask_first, experiment, fragment, options_of
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Choice, Values
-from pages.ui.experiment import ask_first, experiment, fragment, options_of
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
 from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
 
 STAGES = ("looked_up", "with_positions", "after_layers")

@@ -9,16 +9,16 @@ from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
 from pages.encoder.names import board_words, measure_names
 from pages.encoder.tokens import BASELINE, DEFAULT_STEPS, MEASURE, has_words, measured, show_signs
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.experiment import Cover, ask_first, experiment, fragment, options_of, say, say_number
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.waiting import awaited
+from pages.language import section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.experiment import Cover, ask_first, experiment, fragment, options_of, say, say_number
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews
 from transformer_core.analysis.rank_correlation import agreement_word

@@ -7,17 +7,17 @@ import streamlit as st
 from pages.encoder.figures import spread_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names
 from pages.encoder.tokens import has_words
+from pages.kit.asking import Answer, ask, ask_once
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Text, Values
+from pages.kit.experiment import ask_first, fragment, say
+from pages.kit.glossary import tell
+from pages.kit.header import MOST_CHARACTERS, View, pause_of
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.verdict import show_verdict, verdict_of
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Text, Values
-from pages.ui.experiment import ask_first, fragment, say
-from pages.ui.glossary import tell
-from pages.ui.header import MOST_CHARACTERS, View, pause_of
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.verdict import show_verdict, verdict_of
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
 

@@ -4,12 +4,12 @@ import streamlit as st
 
 from pages.encoder.figures import stage_lines
 from pages.encoder.names import class_name, measure_names
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, t
-from pages.ui.waiting import awaited
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.waiting import awaited
+from pages.language import section, t
 from transformer_core.analysis.encoder.faithfulness import (
     FEWEST_WORDS,
     Deletion,

@@ -4,19 +4,19 @@ import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
 from pages.encoder.names import board_words, class_name, depth_names, token_name
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Values
+from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
+from pages.kit.explanation import show_because, show_counter_examples, show_weak_sides
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.verdict import show_verdict, verdict_of
+from pages.kit.waiting import awaited
+from pages.language import joined, plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.because import show_because, show_counter_examples, show_weak_sides
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Values
-from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import joined, plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.verdict import show_verdict, verdict_of
-from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
 from transformer_core.analysis.encoder.linear_probes import LinearProbes, linear_probes
 from transformer_core.analysis.positions.order_cases import LABELS

@@ -1,8 +1,8 @@
 """Names on the encoder page: of depths, classes, measures and tokens, and the texts of its matrices."""
 
-from pages.ui.header import View
-from pages.ui.language import plain, strings, t
-from pages.ui.verdict import class_word
+from pages.kit.header import View
+from pages.kit.verdict import class_word
+from pages.language import plain, strings, t
 from transformer_core.analysis.encoder.measures import MEASURES
 
 

@@ -6,15 +6,15 @@ import streamlit as st
 from pages.encoder.names import class_name
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import ask_once
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Kept, Slider
-from pages.ui.experiment import experiment, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, t
-from pages.ui.number_format import percent
-from pages.ui.url import read_switch
+from pages.kit.asking import ask_once
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Kept, Slider
+from pages.kit.experiment import experiment, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.number_format import percent
+from pages.kit.url import read_switch
+from pages.language import plain, section, t
 from transformer_core.analysis.encoder.padded_mean import PaddedMean, padded_mean
 
 MOST, DEFAULT, LEAST_SHARE = 32, 8, 4

@@ -5,15 +5,15 @@ import streamlit as st
 from pages.encoder.figures import product_bars, running_line
 from pages.encoder.names import class_name
 from pages.encoder.padding import OPEN, PADS, drawn_means, try_padding
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Choice, Values
+from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.header import View
+from pages.kit.live import Live, show_formula
+from pages.kit.number_format import markdown_table, significant_in_tex
+from pages.language import section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Values
-from pages.ui.experiment import ask_first, fragment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live, show_formula
-from pages.ui.number_format import markdown_table, significant_in_tex
 from transformer_core.analysis.encoder.logit_sum import LogitSum, logit_sum
 
 MARGIN = "margin"

@@ -6,18 +6,18 @@ import streamlit as st
 from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
 from pages.encoder.names import board_words, class_name, measure_names, token_name
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider, show_in_columns
+from pages.kit.experiment import Cover, as_old, ask_first, fragment, say, say_number
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.number_format import significant
+from pages.kit.pickers import some_places
+from pages.kit.waiting import awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider, show_in_columns
-from pages.ui.experiment import Cover, as_old, ask_first, fragment, say, say_number
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.number_format import significant
-from pages.ui.pickers import some_places
-from pages.ui.waiting import awaited
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
 from transformer_core.analysis.encoder.saliency import Baseline
 

@@ -5,15 +5,15 @@ import math
 import streamlit as st
 
 from pages.feed_forward.figures.activations import error_chart, tosses_chart
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Seed, Slider, Values
+from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.language import section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Seed, Slider, Values
-from pages.ui.experiment import ask_first, fragment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live
 from transformer_core.analysis.feed_forward.bernoulli import FIRST_DRAWS, MOST_DRAWS, CoinTosses, coin_tosses
 
 X = Slider("feed_forward_x", -3.0, 3.0, 1.0, step=0.1, label="feed_forward.coin_x", kind=float, format="%.1f")

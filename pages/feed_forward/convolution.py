@@ -4,12 +4,12 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, t
-from pages.ui.number_format import significant
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import significant
+from pages.language import section, t
 from transformer_core.analysis.feed_forward.convolution import as_convolution
 
 ROUNDING = 1e-5  # of the greatest output; sums of some hundred products in 32 bits come this near

@@ -3,15 +3,15 @@
 import streamlit as st
 
 from pages.feed_forward.figures.activations import curves_chart, difference_chart
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Values, layer_control, show_in_columns, token_control
+from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import significant
+from pages.language import section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Values, layer_control, show_in_columns, token_control
-from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live
-from pages.ui.number_format import significant
 from transformer_core.analysis.feed_forward.activations import OwnActivations, own_activations
 
 LAYER, TOKEN = layer_control("feed_forward.layer"), token_control("feed_forward_token", "feed_forward.token")

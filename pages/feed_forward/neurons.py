@@ -4,19 +4,19 @@ import streamlit as st
 
 from pages.feed_forward.convolution import try_convolution
 from pages.feed_forward.figures.neurons import moves_chart, quiet_chart, strongest_figure, whole_figure
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Slider, Values, layer_control, show_in_columns
+from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_matrix, show_picture
+from pages.kit.number_format import markdown_table, significant
+from pages.kit.verdict import concludes, outcome_word, show_outcome
+from pages.kit.waiting import awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Slider, Values, layer_control, show_in_columns
-from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_matrix, show_picture
-from pages.ui.number_format import markdown_table, significant
-from pages.ui.verdict import concludes, outcome_word, show_outcome
-from pages.ui.waiting import awaited
 from transformer_core.analysis.feed_forward.neurons import (
     CorpusNeurons,
     Neurons,

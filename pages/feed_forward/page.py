@@ -4,9 +4,9 @@ from pages.feed_forward.coin import BERNOULLI
 from pages.feed_forward.curves import CURVES
 from pages.feed_forward.neurons import DEAD, NEURONS
 from pages.feed_forward.swap import SWAP
+from pages.kit.header import header
+from pages.kit.models import READERS
 from pages.room import Page
-from pages.ui.header import header
-from pages.ui.models import READERS
 
 SITES = ("*.feed_forward.activation", "*.feed_forward.pre_activation")
 FEED_FORWARD = Page(

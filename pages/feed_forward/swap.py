@@ -6,15 +6,15 @@ import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
 from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
+from pages.kit.asking import ask
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first, covered, fragment, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table
+from pages.kit.verdict import classifies, concludes, outcome_word
+from pages.kit.waiting import awaited
+from pages.language import section, strings, t
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first, covered, fragment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.number_format import markdown_table
-from pages.ui.verdict import classifies, concludes, outcome_word
-from pages.ui.waiting import awaited
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
     SwappedOnCorpus,

@@ -264,7 +264,7 @@ class MatrixFigure:
         brush: The number that strokes on that panel write; it is then no mask, and exact.
         chooses: Names in the URL of what a click on a panel chooses: the parts of its id, between points.
         switches: A click turns a cell on or off instead of pinning it.
-        pins_for: What follows the pinned cell the short way (pages/ui/live.py), and the cell's name in the URL.
+        pins_for: What follows the pinned cell the short way (pages/kit/live.py), and the cell's name in the URL.
     """
 
     panels: tuple[Panel, ...]

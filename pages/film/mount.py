@@ -19,13 +19,13 @@ from starlette.routing import Route
 
 from pages.film.figures.page import film_data
 from pages.film.reading import listening, reading
-from pages.ui.component import registered
-from pages.ui.hooks import before_stopping
-from pages.ui.language import LANGUAGES, language, strings, words
-from pages.ui.link import below_base
-from pages.ui.runs import find_run
-from pages.ui.turns import Lane, in_turn
-from pages.ui.url import whole_number
+from pages.kit.component import registered
+from pages.kit.runs import find_run
+from pages.kit.url import whole_number
+from pages.language import LANGUAGES, language, strings, words
+from pages.link import below_base
+from pages.serving.hooks import before_stopping
+from pages.serving.turns import Lane, in_turn
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ID
 

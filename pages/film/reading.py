@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pages.film.figures.film import Film, FollowedMoment, FollowedText, coded, film_bytes, followed_bytes
-from pages.ui.runs import run_list
+from pages.kit.runs import run_list
 from transformer_core.analysis.coming_apart import Apart, coming_apart
 from transformer_core.analysis.followed_text import Moment, follow_text
 from transformer_core.training.runs.store.folder import follow

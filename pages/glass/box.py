@@ -20,18 +20,18 @@ from pages.glass.cell import (
 )
 from pages.glass.choice import choose_tensor, default_of
 from pages.glass.figures import Slice, slice_of, tensor_figure
-from pages.ui.asking import Answer
-from pages.ui.controls import Choice
-from pages.ui.device import device_of_model
-from pages.ui.experiment import experiment
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import plain, strings, t
-from pages.ui.link import LIVE
-from pages.ui.live import Live, follow_choice
-from pages.ui.matrix import show_matrix
-from pages.ui.url import in_url, remember
-from pages.ui.verdict import class_word
+from pages.kit.asking import Answer
+from pages.kit.controls import Choice
+from pages.kit.device import device_of_model
+from pages.kit.experiment import experiment
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.live import Live, follow_choice
+from pages.kit.matrix import show_matrix
+from pages.kit.url import in_url, remember
+from pages.kit.verdict import class_word
+from pages.language import plain, strings, t
+from pages.link import LIVE
 from transformer_core.analysis.arithmetic import (
     Recomputed,
     explain_cell,

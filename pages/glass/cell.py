@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.glass.choice import look_at
 from pages.glass.figures import Slice
-from pages.ui.language import plain, t
-from pages.ui.live import Live, show_formula, show_lines
-from pages.ui.number_format import significant
+from pages.kit.live import Live, show_formula, show_lines
+from pages.kit.number_format import significant
+from pages.language import plain, t
 from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
 from transformer_core.analysis.source import SourceLine
 from transformer_core.sites import Site

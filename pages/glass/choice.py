@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.language import t
-from pages.ui.url import chosen as choice
-from pages.ui.url import listed, remember, set_choice, widget_key
+from pages.kit.url import chosen as choice
+from pages.kit.url import listed, remember, set_choice, widget_key
+from pages.language import t
 
 STACKS = ("encoder", "decoder")
 

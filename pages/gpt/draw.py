@@ -7,15 +7,15 @@ import streamlit as st
 from pages.figures.likeliest import redrawn_bars
 from pages.gpt.figures import draws_bars
 from pages.gpt.text import BACK, TOP
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Slider, Values, show_in_columns
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.language import plain, section, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Slider, Values, show_in_columns
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, t
-from pages.ui.live import Live
 from transformer_core.analysis.gpt.next_token import Draws, Redrawn, drawn, redrawn
 
 DRAWS = 1_000

@@ -8,14 +8,14 @@ from pages.figures.lens import lens_board
 from pages.gpt.figures import bits_by_stage, chance_by_stage, rank_by_stage
 from pages.gpt.mask import written
 from pages.gpt.text import BACK, go_to
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Slider, Values, show_in_columns
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.language import joined, plain, section, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Slider, Values, show_in_columns
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import joined, plain, section, t
-from pages.ui.live import Live
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
 
 MOST_LETTERS, MOST_WORDS = 24, 14  # places that fit side by side where tokens are letters, and where they are words

@@ -5,17 +5,17 @@ from contextlib import nullcontext
 import streamlit as st
 
 from pages.gpt.figures import moved_board, surprise_pairs
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Slider, Text, Values
+from pages.kit.experiment import Cover, ask_first, options_of, say
+from pages.kit.header import View, pause_of
+from pages.kit.last_text import in_words
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.number_format import significant
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Slider, Text, Values
-from pages.ui.experiment import Cover, ask_first, options_of, say
-from pages.ui.header import View, pause_of
-from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.number_format import significant
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, both_readings, changed_word, without_mask
 
 MOST_LETTERS = 60

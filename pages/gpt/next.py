@@ -4,15 +4,15 @@ import streamlit as st
 
 from pages.figures.likeliest import expected_bars
 from pages.gpt.text import BACK, TOP, go_to, measured_text, strip_of
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Values
+from pages.kit.experiment import ask_first, experiment
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.language import joined, plain, section, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Values
-from pages.ui.experiment import ask_first, experiment
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import joined, plain, section, t
-from pages.ui.live import Live
 from transformer_core.analysis.gpt.next_token import Expected, Surprisals, expected
 
 GUESSES = (0, 1, 3, 6)

@@ -1,11 +1,11 @@
 """The text of the GPT page: its strip of tokens, and the place in it that a part shows."""
 
 from pages.figures.token_strip import text_strip
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import Drawing
-from pages.ui.controls import Slider
-from pages.ui.header import View, header
-from pages.ui.language import t
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import Drawing
+from pages.kit.controls import Slider
+from pages.kit.header import View, header
+from pages.language import t
 from transformer_core.analysis.gpt.next_token import Surprisals, surprisals
 
 EXAMPLE = "Once upon a time, there was a little elephant who loved to"

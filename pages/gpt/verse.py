@@ -5,15 +5,15 @@ import streamlit as st
 
 from pages.gpt.draw import SEED, next_draw
 from pages.gpt.figures import head_boards, poem_grid
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Choice, Slider, Text, Values
+from pages.kit.header import EXAMPLES, View, encoded, pause_of
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.models import offer_model, open_bundle
+from pages.language import plain, strings, t
 from pages.room import Part, values_of
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Slider, Text, Values
-from pages.ui.header import EXAMPLES, View, encoded, pause_of
-from pages.ui.language import plain, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.models import offer_model, open_bundle
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.verse import LOOKS, PoemHead, VerseLooks, measured_looks, poem_head
 from transformer_core.bundle_files import BundleError

@@ -15,18 +15,18 @@ from pages.figures.token_strip import text_strip
 from pages.gpt.draw import RULES, SEED, next_draw, rules_in
 from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
+from pages.kit.asking import Answer, ask, ask_once
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Choice, Kept, Slider, Values, show_in_columns
+from pages.kit.experiment import ask_first, experiment, hidden, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import significant
+from pages.kit.url import chosen, keep
+from pages.kit.waiting import awaited, say_when_busy
+from pages.language import plain, section, t
 from pages.room import Part, values_of
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Choice, Kept, Slider, Values, show_in_columns
-from pages.ui.experiment import ask_first, experiment, hidden, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, t
-from pages.ui.live import Live
-from pages.ui.number_format import significant
-from pages.ui.url import chosen, keep
-from pages.ui.waiting import awaited, say_when_busy
 from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
     MOST_STEPS,

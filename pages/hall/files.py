@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pages.ui.language import ASSETS
-from pages.ui.link import below_base
+from pages.language import ASSETS
+from pages.link import below_base
 
 FOLDER = ASSETS / "hall"
 KIT = ASSETS / "components" / "kit.js"

@@ -14,9 +14,9 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from pages.hall.rooms import STAGES, Rooms, RoomState, rooms_file
-from pages.hall.told import scene_told
-from pages.ui.limits import limits
-from pages.ui.link import below_base
+from pages.hall.scene_words import scene_told
+from pages.link import below_base
+from pages.serving.limits import limits
 
 MOST_TEXTS = 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0

@@ -16,16 +16,16 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from pages.hall.files import linked_file
-from pages.hall.told import look_at, scene_told, told
-from pages.ui.in_hall import HALL
-from pages.ui.inside_streamlit import font_file
-from pages.ui.language import LANGUAGES, strings, words
-from pages.ui.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
-from pages.ui.link import Link, below_base, reading
-from pages.ui.scene import SCENE, TOUR
-from pages.ui.tour import measured
-from pages.ui.url import whole_number
-from pages.ui.who import owner_in
+from pages.hall.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
+from pages.hall.scene import SCENE, TOUR
+from pages.hall.scene_words import look_at, scene_told, told
+from pages.hall.tour import measured
+from pages.kit.hall_frame import HALL
+from pages.kit.url import whole_number
+from pages.language import LANGUAGES, strings, words
+from pages.link import Link, below_base, reading
+from pages.serving.inside_streamlit import font_file
+from pages.serving.owners import owner_in
 from transformer_core.bundle_files import BundleError
 
 LECTURE = "lecture"

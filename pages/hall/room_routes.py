@@ -17,19 +17,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pages.hall.lectures import Scene, find_lecture
 from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms, with_phones
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
-from pages.ui.asking import ask_away
-from pages.ui.heavy import ProcessDiedError
-from pages.ui.hooks import before_serving, before_stopping
-from pages.ui.language import LANGUAGES, strings, words
-from pages.ui.lectures import Scene, find_lecture
-from pages.ui.limits import limits
-from pages.ui.link import Link, below_base, reading
-from pages.ui.url import whole_number
-from pages.ui.who import is_home, owner_in, person_of
+from pages.kit.asking import ask_away
+from pages.kit.heavy import ProcessDiedError
+from pages.kit.url import whole_number
+from pages.language import LANGUAGES, strings, words
+from pages.link import Link, below_base, reading
+from pages.serving.hooks import before_serving, before_stopping
+from pages.serving.limits import limits
+from pages.serving.owners import is_home, owner_in, person_of
 
 MOST_BODY = 8_192
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400

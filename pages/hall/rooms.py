@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pages.ui.language import ASSETS
-from pages.ui.lectures import Lecture, LectureError, Question, read_lecture
-from pages.ui.table_files import rows_csv
+from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
+from pages.kit.table_files import rows_csv
+from pages.language import ASSETS
 
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
@@ -264,7 +264,7 @@ class Rooms:
         """Keep a phone's answer, in place of the one that it gave before.
 
         Args:
-            owner: of the phone, as of pages/ui/who.py.
+            owner: of the phone, as of pages/serving/owners.py.
             scene: that was asked about.
             said: an option, or a text where the question wants a sentence.
 

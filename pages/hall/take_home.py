@@ -21,17 +21,17 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.standalone import component_assets, self_contained
 from pages.hall.files import FOLDER
+from pages.hall.lectures import Scene, read_lecture
 from pages.hall.projector import measure
-from pages.hall.told import scene_told
-from pages.ui.asking import computing_here
-from pages.ui.heavy import InParts, Part, ProcessDiedError, Work
-from pages.ui.in_hall import HALL
-from pages.ui.inside_streamlit import hash_of_page
-from pages.ui.language import ASSETS, strings
-from pages.ui.lectures import Scene, read_lecture
-from pages.ui.link import Link
+from pages.hall.scene_words import scene_told
+from pages.kit.asking import computing_here
+from pages.kit.hall_frame import HALL
+from pages.kit.heavy import InParts, Part, ProcessDiedError, Work
+from pages.language import ASSETS, strings
+from pages.link import Link
+from pages.serving.inside_streamlit import hash_of_page
 
-ENTRY = ASSETS.parent / "pages" / "ui" / "entry.py"
+ENTRY = ASSETS.parent / "pages" / "entry.py"
 SECONDS_OF_A_SCENE = 60.0
 MOST_TOO_SLOW = 3  # scenes whose figures are left out, since they took longer
 MOST_FIGURES = 2  # of a scene that names none

@@ -1,14 +1,14 @@
 """The architecture diagram on the page: every part that has a name opens its page."""
 
+from pages.hall.scene import question_open
 from pages.home.figures import Architecture, architecture_svg, pictures_of
-from pages.ui.asking import ask
-from pages.ui.component import registered
-from pages.ui.experiment import figure
-from pages.ui.header import View
-from pages.ui.language import strings, t
-from pages.ui.navigation import choice_of_part, open_page
-from pages.ui.scene import question_open
-from pages.ui.url import keep
+from pages.kit.asking import ask
+from pages.kit.component import registered
+from pages.kit.experiment import figure
+from pages.kit.header import View
+from pages.kit.navigation import choice_of_part, open_page
+from pages.kit.url import keep
+from pages.language import strings, t
 from transformer_core.analysis.part_tensors import part_tensors
 
 READING = {

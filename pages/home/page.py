@@ -3,21 +3,21 @@
 import streamlit as st
 
 from pages.glass.box import under_the_glass
+from pages.hall.lectures import find_lecture
+from pages.hall.scene import TOUR, under_question
+from pages.hall.tour import FIRST_TOUR, begin_tour
 from pages.home.diagram import show_diagram
 from pages.home.size import size_in_words
 from pages.home.verdict import VERDICT
+from pages.kit.card import show_card_text
+from pages.kit.explanation import show_counter_examples
+from pages.kit.glossary import offer_glossary, tell
+from pages.kit.header import View, header
+from pages.kit.models import READERS
+from pages.kit.navigation import open_page
+from pages.kit.url import current
+from pages.language import language, section, t
 from pages.room import model_page, title
-from pages.ui.because import show_counter_examples
-from pages.ui.card import show_card_text
-from pages.ui.glossary import offer_glossary, tell
-from pages.ui.header import View, header
-from pages.ui.language import language, section, t
-from pages.ui.lectures import find_lecture
-from pages.ui.models import READERS
-from pages.ui.navigation import open_page
-from pages.ui.scene import TOUR, under_question
-from pages.ui.tour import FIRST_TOUR, begin_tour
-from pages.ui.url import current
 
 
 def explore(view: View) -> None:

@@ -1,7 +1,7 @@
 """How many numbers a model learned, beside a model that people have heard of."""
 
-from pages.ui.language import t
-from pages.ui.number_format import significant
+from pages.kit.number_format import significant
+from pages.language import t
 
 GPT2_SMALL = 124_439_808  # learned numbers, tied ones once (Radford et al. 2019)
 ALIKE = 1.5  # times as many are no longer about as many

@@ -3,14 +3,14 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.kit.controls import Values
+from pages.kit.explanation import show_because, show_weak_sides
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.navigation import open_page
+from pages.kit.verdict import concludes, outcome_verdict, show_verdict_of
+from pages.language import t
 from pages.room import Part
-from pages.ui.because import show_because, show_weak_sides
-from pages.ui.controls import Values
-from pages.ui.header import View
-from pages.ui.language import t
-from pages.ui.live import Live
-from pages.ui.navigation import open_page
-from pages.ui.verdict import concludes, outcome_verdict, show_verdict_of
 from transformer_core.analysis.outcome import read
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.ui.controls import Kept
-from pages.ui.header import View
-from pages.ui.language import plain, t
+from pages.kit.controls import Kept
+from pages.kit.header import View
+from pages.language import plain, t
 from transformer_core.analysis.lab.changes import Code, changes_of
 from transformer_core.analysis.lab.weights import Block
 

@@ -8,6 +8,15 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.curves import Side, curves
+from pages.hall.tour import begin_tour
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Kept, Values
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.waiting import awaited
 from pages.lab.figures import on_off_board
 from pages.lab.outcome import (
     ANSWER,
@@ -22,17 +31,8 @@ from pages.lab.outcome import (
     show_on_set,
     show_words,
 )
+from pages.language import strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Kept, Values
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.tour import begin_tour
-from pages.ui.waiting import awaited
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.lab.changes import Code, attentions
 from transformer_core.analysis.lab.heads_off import ORDERS, Boards, FewHeads, few_heads, head_boards

@@ -9,14 +9,14 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.header import View
+from pages.kit.table_files import rows_csv
+from pages.kit.uploads import let_go, upload
+from pages.kit.url import LONGEST_LINK, in_bytes
 from pages.lab.script import script_of
+from pages.language import plain, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.header import View
-from pages.ui.language import plain, t
-from pages.ui.table_files import rows_csv
-from pages.ui.uploads import let_go, upload
-from pages.ui.url import LONGEST_LINK, in_bytes
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
 from transformer_core.training.intake.cleaning import Broken

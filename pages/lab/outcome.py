@@ -6,17 +6,17 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.curves import Side, bars
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Control, Text, Values
+from pages.kit.experiment import experiment, hidden, say
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import percent
+from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
+from pages.kit.waiting import awaited
 from pages.lab.log import offer_row
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Control, Text, Values
-from pages.ui.experiment import experiment, hidden, say
-from pages.ui.header import View
-from pages.ui.language import t
-from pages.ui.live import Live
-from pages.ui.number_format import percent
-from pages.ui.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
-from pages.ui.waiting import awaited
+from pages.language import t
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
 

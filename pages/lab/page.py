@@ -1,14 +1,14 @@
 """Lab: change anything in a model, see what depends on it, and write it down."""
 
+from pages.kit.header import header
 from pages.lab.heads import HEADS
 from pages.lab.log import LOG
 from pages.lab.outcome import KINDS
 from pages.lab.patch import PATCH
-from pages.lab.side import SIDE
+from pages.lab.side_by_side import SIDE
 from pages.lab.steer import STEER
 from pages.lab.weights import WEIGHTS
 from pages.room import Page
-from pages.ui.header import header
 
 LAB = Page("lab", lambda: header(kinds=KINDS), (HEADS, PATCH, WEIGHTS, STEER, SIDE, LOG))
 

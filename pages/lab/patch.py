@@ -4,6 +4,15 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.curves import Side, curves
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Text
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import MOST_TOKENS, View, encoded
+from pages.kit.last_text import read_or_last
+from pages.kit.matrix import PIN, Picture, export_picture, show_picture
+from pages.kit.url import in_url
+from pages.kit.waiting import awaited
 from pages.lab.figures import patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
@@ -15,17 +24,8 @@ from pages.lab.outcome import (
     measured,
     show_effect,
 )
+from pages.language import plain, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Text
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import MOST_TOKENS, View, encoded
-from pages.ui.language import plain, strings, t
-from pages.ui.last_text import read_or_last
-from pages.ui.matrix import PIN, Picture, export_picture, show_picture
-from pages.ui.url import in_url
-from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.intervention import intervene, written_with
 from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import (

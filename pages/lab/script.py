@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pages.ui.asking import FIND, FOUND
-from pages.ui.models import code_that_opens
+from pages.kit.asking import FIND, FOUND
+from pages.kit.models import code_that_opens
 
 CLOSE = 1e-3
 LOOP = """\

@@ -4,6 +4,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from pages.kit.controls import Choice, Slider, Text, Values, token_control
+from pages.kit.experiment import experiment, say
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.waiting import awaited
 from pages.lab.outcome import (
     ANSWER,
     MOST_AT_ONCE,
@@ -18,13 +23,8 @@ from pages.lab.outcome import (
     show_on_set,
     show_words,
 )
+from pages.language import plain, t
 from pages.room import Part
-from pages.ui.controls import Choice, Slider, Text, Values, token_control
-from pages.ui.experiment import experiment, say
-from pages.ui.header import View
-from pages.ui.language import plain, t
-from pages.ui.live import Live
-from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.changes import Code, streams
 from transformer_core.analysis.lab.directions import SOURCES, lines_of, stream_norm
 from transformer_core.analysis.lab.intervention import written_with

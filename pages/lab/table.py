@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from pages.kit.asking import Answer, ask_once
+from pages.kit.controls import Choice, Slider
+from pages.kit.experiment import say
+from pages.kit.header import View
+from pages.kit.matrix import Picture, Runs, export_picture, show_picture
+from pages.kit.number_format import percent
 from pages.lab.edits import add_stroke, changes_of_weights, offer_undo, short_name
 from pages.lab.figures import tables
-from pages.ui.asking import Answer, ask_once
-from pages.ui.controls import Choice, Slider
-from pages.ui.experiment import say
-from pages.ui.header import View
-from pages.ui.language import strings, t
-from pages.ui.matrix import Picture, Runs, export_picture, show_picture
-from pages.ui.number_format import percent
+from pages.language import strings, t
 from transformer_core.analysis.lab.weight_curve import Matrix, edited_matrix
 from transformer_core.analysis.lab.weights import Block, blocks_of, matrices_of, require_parameter
 

@@ -4,22 +4,22 @@ import numpy as np
 import streamlit as st
 
 from pages.figures.curves import Side, curves
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.healing import heal
+from pages.kit.navigation import open_page
+from pages.kit.number_format import percent
+from pages.kit.read_only import read_only_said
+from pages.kit.runs import follow
+from pages.kit.waiting import awaited
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, show_edits
 from pages.lab.outcome import answer_control, ask_effect, can_answer, measured, show_effect, show_on_set, show_words
 from pages.lab.table import MATRIX, shape_of, show_matrix
+from pages.language import plain, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.healing import heal
-from pages.ui.language import plain, t
-from pages.ui.navigation import open_page
-from pages.ui.number_format import percent
-from pages.ui.read_only import read_only_said
-from pages.ui.runs import follow
-from pages.ui.waiting import awaited
 from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS
 from transformer_core.analysis.lab.weight_curve import (
     EVERY_MATRIX,

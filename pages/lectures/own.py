@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.ui.experiment import lazy_box
-from pages.ui.language import plain, section, t
-from pages.ui.lectures import LARGEST, OWN, Lecture, LectureError, own_folder, own_lectures
-from pages.ui.own_lectures import remove_lecture, save_lecture
-from pages.ui.uploads import let_go, upload
+from pages.hall.lectures import LARGEST, OWN, Lecture, LectureError, own_folder, own_lectures
+from pages.hall.own_lectures import remove_lecture, save_lecture
+from pages.kit.experiment import lazy_box
+from pages.kit.uploads import let_go, upload
+from pages.language import plain, section, t
 
 STEPS = ((-1, ":material/arrow_upward:", "up"), (1, ":material/arrow_downward:", "down"))
 

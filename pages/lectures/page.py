@@ -4,17 +4,17 @@ from typing import Any
 
 import streamlit as st
 
+from pages.hall.lectures import OWN, Lecture, lectures, projected
 from pages.hall.take_home import take_home
+from pages.hall.tour import begin_tour
+from pages.kit.glossary import tell
+from pages.kit.read_only import read_only_said
+from pages.kit.waiting import awaited
+from pages.language import language, plain, section, t
 from pages.lectures.own import keep_lecture, show_own, take_file
 from pages.room import heading
-from pages.ui.glossary import tell
-from pages.ui.language import language, plain, section, t
-from pages.ui.lectures import OWN, Lecture, lectures, projected
-from pages.ui.limits import limits
-from pages.ui.read_only import read_only_said
-from pages.ui.tour import begin_tour
-from pages.ui.waiting import awaited
-from pages.ui.who import is_home
+from pages.serving.limits import limits
+from pages.serving.owners import is_home
 
 
 def _offer_to_take_home(lecture: Lecture) -> None:

@@ -5,17 +5,17 @@ import html
 import numpy as np
 import streamlit as st
 
+from pages.kit.asking import ask
+from pages.kit.controls import Choice, Text, Values
+from pages.kit.experiment import ask_first, experiment, options_of
+from pages.kit.header import View
+from pages.kit.live import Live, show_lines
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.number_format import significant
+from pages.language import language, section, strings, t
 from pages.masks.figures import batch_figure
 from pages.masks.mixed import try_mixed
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.controls import Choice, Text, Values
-from pages.ui.experiment import ask_first, experiment, options_of
-from pages.ui.header import View
-from pages.ui.language import language, section, strings, t
-from pages.ui.live import Live, show_lines
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.number_format import significant
 from transformer_core.analysis.masks.batch_masks import BatchMasks, batch_masks, mask_polarity
 
 DEFAULTS = {

@@ -4,17 +4,17 @@ import html
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Kept, Slider
+from pages.kit.device import tell_of_processor
+from pages.kit.experiment import ask_first, options_of, say_number
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.waiting import awaited
+from pages.language import language, plain, section, t
 from pages.masks.figures import SERIES, losses
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Kept, Slider
-from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, options_of, say_number
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import language, plain, section, t
-from pages.ui.waiting import awaited
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
 
 CORPUS = Choice(

@@ -7,20 +7,17 @@ import numpy as np
 import streamlit as st
 
 from pages.glass.box import under_the_glass
-from pages.masks.figures import painter
-from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.controls import Choice, Kept, Slider, Values, head_control, layer_control
-from pages.ui.experiment import ask_first, experiment, fragment, options_of
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Painted, Picture, show_picture
-from pages.ui.number_format import markdown_table
-from pages.ui.url import set_choice
-from pages.ui.verdict import (
+from pages.kit.asking import ask
+from pages.kit.controls import Choice, Kept, Slider, Values, head_control, layer_control
+from pages.kit.experiment import ask_first, experiment, fragment, options_of
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Painted, Picture, show_picture
+from pages.kit.number_format import markdown_table
+from pages.kit.url import set_choice
+from pages.kit.verdict import (
     Number,
     Verdict,
     chart_word,
@@ -30,6 +27,9 @@ from pages.ui.verdict import (
     show_number,
     show_verdict,
 )
+from pages.language import plain, section, strings, t
+from pages.masks.figures import painter
+from pages.room import Part
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
 from transformer_core.analysis.masks.masked_head import (
     MaskedHead,

@@ -2,20 +2,20 @@
 
 import streamlit as st
 
+from pages.kit.asking import ask, forget_answers
+from pages.kit.card import LONGEST_CARD, show_card_text
+from pages.kit.charts import show_chart
+from pages.kit.experiment import ask_first
+from pages.kit.glossary import tell
+from pages.kit.models import READERS, forget_models, opened_models
+from pages.kit.navigation import ICONS, page_path
+from pages.kit.number_format import markdown_table
+from pages.kit.url import forget
+from pages.kit.verdict import class_word
+from pages.language import plain, section, strings, t
 from pages.my_model.figures import parts_chart
-from pages.ui.asking import ask, forget_answers
-from pages.ui.card import LONGEST_CARD, show_card_text
-from pages.ui.charts import show_chart
-from pages.ui.experiment import ask_first
-from pages.ui.glossary import tell
-from pages.ui.language import plain, section, strings, t
-from pages.ui.limits import limits
-from pages.ui.models import READERS, forget_models, opened_models
-from pages.ui.navigation import ICONS, page_path
-from pages.ui.number_format import markdown_table
-from pages.ui.url import forget
-from pages.ui.verdict import class_word
-from pages.ui.who import is_home, may_change
+from pages.serving.limits import limits
+from pages.serving.owners import is_home, may_change
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import LABELLED, Bundle
 from transformer_core.bundle_files import BundleError

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui.asking import forget_answers
-from pages.ui.controls import Choice, Text
-from pages.ui.glossary import tell
-from pages.ui.language import plain, section, t
-from pages.ui.limits import may_read, readable_folder
-from pages.ui.models import forget_models, model_folders, opened_models, prefer_model, room
-from pages.ui.read_only import read_only_said
-from pages.ui.refusals import in_own_words
-from pages.ui.uploads import let_go, upload
-from pages.ui.url import forget, set_choice
-from pages.ui.waiting import watch
+from pages.kit.asking import forget_answers
+from pages.kit.controls import Choice, Text
+from pages.kit.glossary import tell
+from pages.kit.models import forget_models, model_folders, opened_models, prefer_model, room
+from pages.kit.read_only import read_only_said
+from pages.kit.refusals import in_own_words
+from pages.kit.uploads import let_go, upload
+from pages.kit.url import forget, set_choice
+from pages.kit.waiting import watch
+from pages.language import plain, section, t
+from pages.serving.limits import may_read, readable_folder
 from transformer_core.archives import MB
 from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load

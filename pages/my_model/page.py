@@ -2,13 +2,13 @@
 
 import streamlit as st
 
+from pages.kit.glossary import tell
+from pages.kit.models import broken, choose_model, open_bundle
+from pages.language import section, t
 from pages.my_model.about import show_card, show_identity, show_pages, show_parts, show_removal, show_sizes
 from pages.my_model.open import show_opening
 from pages.my_model.trust import show_trust
 from pages.room import heading
-from pages.ui.glossary import tell
-from pages.ui.language import section, t
-from pages.ui.models import broken, choose_model, open_bundle
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.bundle_files import BundleError
 

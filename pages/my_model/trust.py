@@ -5,10 +5,10 @@ The check runs in a process of its own, since the reference takes seconds to loa
 
 import streamlit as st
 
-from pages.ui.exports import code_files, offer_files
-from pages.ui.language import plain, t
-from pages.ui.number_format import significant
-from pages.ui.waiting import awaited
+from pages.kit.exports import code_files, offer_files
+from pages.kit.number_format import significant
+from pages.kit.waiting import awaited
+from pages.language import plain, t
 from transformer_core.bundle import Bundle
 from transformer_core.open_checkpoints.reference_check import SAMPLE, TOLERANCE, Trust, check_against_reference
 

@@ -4,13 +4,13 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Slider
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import joined, plain, section, t
-from pages.ui.number_format import percent
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Slider
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import percent
+from pages.language import joined, plain, section, t
 from transformer_core.analysis.stream.batch_norm import batch_norms
 
 OTHERS = Slider("norm_others", 1, 15, 3, label="norm.batch_others")

@@ -4,17 +4,17 @@ from typing import Any
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Kept, Slider, show_in_columns
+from pages.kit.device import tell_of_processor
+from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table, significant
+from pages.kit.waiting import awaited
+from pages.language import section, strings, t
 from pages.norm.figures import MEASURES, depth_chart, training_chart
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Kept, Slider, show_in_columns
-from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, fragment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.number_format import markdown_table, significant
-from pages.ui.waiting import awaited
 from transformer_core.analysis.stream.depth import (
     MOST_LAYERS,
     MOST_TRAINED_LAYERS,

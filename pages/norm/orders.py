@@ -5,18 +5,18 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.exports import code_files, offer_files
+from pages.kit.glossary import tell
+from pages.kit.header import MOST_TOKENS, View
+from pages.kit.models import READERS, model_folders, model_names, open_or_say
+from pages.kit.number_format import markdown_table, significant, significant_in_tex
+from pages.language import is_foreign, plain, section, strings, t
 from pages.norm.figures import name_of, order_chart, written_chart
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.exports import code_files, offer_files
-from pages.ui.glossary import tell
-from pages.ui.header import MOST_TOKENS, View
-from pages.ui.language import is_foreign, plain, section, strings, t
-from pages.ui.models import READERS, model_folders, model_names, open_or_say
-from pages.ui.number_format import markdown_table, significant, significant_in_tex
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.stream.orders import (
     SublayerSteps,

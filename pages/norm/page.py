@@ -1,14 +1,14 @@
 """Norm and residual: a vector normalised, the stream as a sum, two orders of the norm, and both in a deep stack."""
 
 from pages.glass.box import under_the_glass
+from pages.kit.asking import ask_once
+from pages.kit.header import View, header
+from pages.kit.models import READERS
 from pages.norm.depth import DEPTH
 from pages.norm.orders import ORDERS
 from pages.norm.residual import RESIDUAL
 from pages.norm.vector import VECTOR
 from pages.room import Page
-from pages.ui.asking import ask_once
-from pages.ui.header import View, header
-from pages.ui.models import READERS
 from transformer_core.analysis.before.alignments import words_read
 
 

@@ -2,18 +2,18 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import token_control
+from pages.kit.experiment import ask_first, fragment, options_of
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.number_format import significant
+from pages.language import section, strings, t
 from pages.norm.figures import growth_chart, name_of, shares_chart, sum_figure, written_chart
 from pages.room import Part
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import token_control
-from pages.ui.experiment import ask_first, fragment, options_of
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.number_format import significant
 from transformer_core.analysis.stream.residual_sum import StreamSum, stream_growth, stream_sum
 
 TOKEN = token_control("norm_token", "norm.token")

@@ -2,19 +2,19 @@
 
 import streamlit as st
 
+from pages.kit.asking import ask
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Choice, Slider, Values, layer_control, show_in_columns, token_control
+from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import significant, significant_in_tex
+from pages.kit.verdict import outcome_word
+from pages.language import section, strings, t
 from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Slider, Values, layer_control, show_in_columns, token_control
-from pages.ui.experiment import ask_first, fragment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live
-from pages.ui.number_format import significant, significant_in_tex
-from pages.ui.verdict import outcome_word
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 

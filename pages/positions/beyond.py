@@ -5,16 +5,16 @@ import streamlit as st
 
 from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves
+from pages.kit.asking import Answer, ask, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, experiment, say
+from pages.kit.exports import one_export
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table
+from pages.kit.waiting import awaited
+from pages.language import joined, language, language_of, section, t
 from pages.room import Part
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, experiment, say
-from pages.ui.exports import one_export
-from pages.ui.header import View
-from pages.ui.language import joined, language, language_of, section, t
-from pages.ui.number_format import markdown_table
-from pages.ui.waiting import awaited
 from transformer_core.analysis.positions.beyond import LIVE_WIDTHS, SCHEMES, Beyond, beyond_live
 from transformer_core.analysis.positions.beyond_measured import beyond_measured, beyond_shipped
 from transformer_core.analysis.positions.data_and_length import DataAndLength, data_and_length

@@ -5,12 +5,12 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import plain, section, t
+from pages.kit.asking import ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.language import plain, section, t
 from transformer_core.analysis.positions.counted import LENGTHS, SCHEMES, CountedPositions, counted_positions
 
 LENGTH = Choice("positions_counted", LENGTHS, label="positions.counted_length", default=64, kind=int, form="steps")

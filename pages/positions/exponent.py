@@ -2,20 +2,20 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Values, show_in_columns
+from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.exports import one_export
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.number_format import markdown_table, significant
+from pages.language import section, strings, t
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
 from pages.positions.matrix import size_controls
 from pages.room import Part
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Values, show_in_columns
-from pages.ui.experiment import ask_first, fragment, options_of, say
-from pages.ui.exports import one_export
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.positions.sinusoids import Exponents, compare_exponents
 
 LENGTH, D_MODEL = size_controls("x", least=8)

@@ -8,20 +8,20 @@ from typing import Any
 
 import streamlit as st
 
+from pages.kit.asking import ask
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Choice, Control, Slider, Values, show_in_columns
+from pages.kit.experiment import ask_first, experiment, fragment, options_of
+from pages.kit.exports import one_export
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.number_format import significant, significant_in_tex
+from pages.kit.url import chosen, held, keep
+from pages.language import section, strings, t
 from pages.positions.figures.sinusoids import position_figure, similarity_chart, vector_chart, waves_chart
 from pages.room import Part
-from pages.ui.asking import ask
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Control, Slider, Values, show_in_columns
-from pages.ui.experiment import ask_first, experiment, fragment, options_of
-from pages.ui.exports import one_export
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.number_format import significant, significant_in_tex
-from pages.ui.url import chosen, held, keep
 from transformer_core.analysis.positions.sinusoids import ShiftRotation, position_matrix, step_as_rotation
 
 LONGEST = WIDEST = 512

@@ -4,21 +4,21 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Switch
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.exports import one_export
+from pages.kit.glossary import tell
+from pages.kit.header import MOST_TOKENS, View
+from pages.kit.models import kind_of, model_names, offer_model, open_or_say
+from pages.kit.number_format import markdown_table, significant
+from pages.kit.verdict import class_word
+from pages.kit.waiting import awaited
+from pages.language import is_foreign, joined, plain, section, strings, t
 from pages.positions.figures.models import ALIKE, order_chart
 from pages.positions.schemes import models_at_hand
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Switch
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.exports import one_export
-from pages.ui.glossary import tell
-from pages.ui.header import MOST_TOKENS, View
-from pages.ui.language import is_foreign, joined, plain, section, strings, t
-from pages.ui.models import kind_of, model_names, offer_model, open_or_say
-from pages.ui.number_format import markdown_table, significant
-from pages.ui.verdict import class_word
-from pages.ui.waiting import awaited
 from transformer_core.analysis.positions.order_worth import (
     MEASURES,
     OrderWorth,

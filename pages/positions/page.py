@@ -1,5 +1,7 @@
 """Positions: the sinusoidal matrix, other schemes, token plus position, what order is worth; beyond the length."""
 
+from pages.kit.header import header
+from pages.kit.models import READERS
 from pages.positions.beyond import BEYOND
 from pages.positions.exponent import EXPONENT
 from pages.positions.matrix import MATRIX
@@ -7,8 +9,6 @@ from pages.positions.order import ORDER
 from pages.positions.schemes import SCHEMES
 from pages.positions.sum import SUM
 from pages.room import Page
-from pages.ui.header import header
-from pages.ui.models import READERS
 
 SITES = ("*position_embedding", "*embedding.*")
 POSITIONS = Page(

@@ -2,20 +2,20 @@
 
 import streamlit as st
 
+from pages.kit.asking import ask_once
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Choice, Slider, Values, head_control, show_in_columns
+from pages.kit.experiment import ask_first, experiment, fragment, options_of
+from pages.kit.exports import one_export
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.models import READERS, model_names, open_bundle
+from pages.kit.number_format import markdown_table, significant
+from pages.language import plain, section, strings, t
 from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Choice, Slider, Values, head_control, show_in_columns
-from pages.ui.experiment import ask_first, experiment, fragment, options_of
-from pages.ui.exports import one_export
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.models import READERS, model_names, open_bundle
-from pages.ui.number_format import markdown_table, significant
 from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
 from transformer_core.bundle import Bundle

@@ -2,22 +2,22 @@
 
 import streamlit as st
 
+from pages.kit.asking import ask_once
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Values
+from pages.kit.experiment import ask_first, experiment, options_of
+from pages.kit.exports import export_matrix, one_export
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import show_matrix
+from pages.kit.number_format import significant
+from pages.kit.verdict import concludes, outcome_word, show_outcome
+from pages.language import plain, section, strings, t
 from pages.positions.counted import try_counted
 from pages.positions.figures.models import concatenated_figure, cosines_chart, norms_chart
 from pages.positions.schemes import word_control
 from pages.room import Part
-from pages.ui.asking import ask_once
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Values
-from pages.ui.experiment import ask_first, experiment, options_of
-from pages.ui.exports import export_matrix, one_export
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import show_matrix
-from pages.ui.number_format import significant
-from pages.ui.verdict import concludes, outcome_word, show_outcome
 from transformer_core.analysis.positions.sums import Sums, adding_is_concatenating, token_and_position
 
 FLIP_POINTS = 5.0

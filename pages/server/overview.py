@@ -8,14 +8,14 @@ from collections.abc import Iterable
 import streamlit as st
 
 from pages.hall.listening import close_room, rooms
-from pages.ui.device import device_of_server
-from pages.ui.heavy import pool
-from pages.ui.language import joined, plain, t
-from pages.ui.models import opened_models
-from pages.ui.number_format import markdown_table
-from pages.ui.runs import in_words, learned_words, run_list
-from pages.ui.traffic import COUNTER, SECONDS_LOOKED_BACK
-from pages.ui.who import visitor
+from pages.kit.device import device_of_server
+from pages.kit.heavy import pool
+from pages.kit.models import opened_models
+from pages.kit.number_format import markdown_table
+from pages.kit.runs import in_words, learned_words, run_list
+from pages.language import joined, plain, t
+from pages.serving.owners import visitor
+from pages.serving.traffic import COUNTER, SECONDS_LOOKED_BACK
 
 SECONDS_BETWEEN_LOOKS = 5.0
 MB = 1e6

@@ -4,11 +4,11 @@ import os
 
 import streamlit as st
 
+from pages.kit.glossary import tell
+from pages.language import section, t
 from pages.room import heading
 from pages.server.overview import show_models, show_rooms, show_runs, show_traffic
-from pages.ui.glossary import tell
-from pages.ui.language import section, t
-from pages.ui.who import ADMIN, ADMINS, admit, is_admin
+from pages.serving.owners import ADMIN, ADMINS, admit, is_admin
 
 
 def _ask_who() -> None:

@@ -4,13 +4,13 @@ from typing import Any
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.component import registered
+from pages.kit.experiment import lazy_box
+from pages.kit.exports import Files, caption_of, code_files, offer_files
+from pages.kit.table_files import rows_csv, to_npz
+from pages.language import language, strings, t
 from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips, to_html
-from pages.ui.asking import Answer
-from pages.ui.component import registered
-from pages.ui.experiment import lazy_box
-from pages.ui.exports import Files, caption_of, code_files, offer_files
-from pages.ui.language import language, strings, t
-from pages.ui.table_files import rows_csv, to_npz
 
 
 def show_chips(text: str, lines: tuple[Line, ...], answer: Answer[Any], *, name: str) -> Chips:

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider, Text, show_in_columns
+from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.language import language_of, plain, section, t
 from pages.room import Part
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, merging_chart, rivals_chart
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider, Text, show_in_columns
-from pages.ui.experiment import ask_first, experiment, fragment, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import language_of, plain, section, t
 from transformer_core.analysis.words.bpe_merges import MOST_CHARACTERS, OWN, MergeStep, learnable, merge_step
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA
 from transformer_core.text.merges import ALPHABETS

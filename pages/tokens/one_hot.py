@@ -2,16 +2,16 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask
+from pages.kit.controls import Choice
+from pages.kit.experiment import ask_first, experiment, fragment
+from pages.kit.exports import export_matrix
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.tokens.figures import MEASURES, one_hot_figure
-from pages.ui.asking import Answer, ask
-from pages.ui.controls import Choice
-from pages.ui.experiment import ask_first, experiment, fragment
-from pages.ui.exports import export_matrix
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.matrix import show_matrix
 from transformer_core.analysis.words.one_hot import WordRelations, likeness, word_relations
 
 TRIPLES = {

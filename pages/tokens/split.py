@@ -4,16 +4,16 @@ from functools import reduce
 
 import streamlit as st
 
+from pages.kit.asking import ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, show_in_columns
+from pages.kit.experiment import ask_first, experiment, fragment, options_of
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.language import plain, section, t
 from pages.room import Part
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line, cost_chart
-from pages.ui.asking import ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, show_in_columns
-from pages.ui.experiment import ask_first, experiment, fragment, options_of
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, t
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA, MODEL, Cut, Cuts, cut_sentence
 
 SIZES = ("300", "600", "1200", "2500", "5000")

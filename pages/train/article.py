@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.ui.experiment import lazy_box
-from pages.ui.glossary import tell
-from pages.ui.language import joined, plain, section, t
-from pages.ui.number_format import markdown_table
+from pages.kit.experiment import lazy_box
+from pages.kit.glossary import tell
+from pages.kit.number_format import markdown_table
+from pages.language import joined, plain, section, t
 from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, article_measured
 
 

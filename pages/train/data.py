@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from pages.kit.controls import Choice, Text
+from pages.kit.glossary import tell
+from pages.kit.refusals import in_own_words
+from pages.kit.runs import find_run, learned_words
+from pages.kit.uploads import upload, uploaded
+from pages.kit.url import current, forget, keep
+from pages.kit.verdict import class_word
+from pages.language import joined, language, plain, section, t
+from pages.serving.limits import may_read, readable_folder
 from pages.train.article import show_article_differences
 from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
-from pages.ui.controls import Choice, Text
-from pages.ui.glossary import tell
-from pages.ui.language import joined, language, plain, section, t
-from pages.ui.limits import may_read, readable_folder
-from pages.ui.refusals import in_own_words
-from pages.ui.runs import find_run, learned_words
-from pages.ui.uploads import upload, uploaded
-from pages.ui.url import current, forget, keep
-from pages.ui.verdict import class_word
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import passage, written_reviews
 from transformer_core.training.corpora.sequences import sequences

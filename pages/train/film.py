@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.film.mount import MOST_STEP, FilmAsk, Method, show_film
+from pages.kit.controls import Text
+from pages.kit.glossary import tell
+from pages.kit.header import DEFAULT_TEXT
+from pages.kit.models import READERS, name_of_moment, prefer_model
+from pages.kit.navigation import open_page
+from pages.kit.runs import is_live, learned_words
+from pages.kit.url import current, keep, set_choice, whole_number
+from pages.language import section, t
 from pages.train.data import begin_with
-from pages.ui.controls import Text
-from pages.ui.glossary import tell
-from pages.ui.header import DEFAULT_TEXT
-from pages.ui.language import section, t
-from pages.ui.models import READERS, name_of_moment, prefer_model
-from pages.ui.navigation import open_page
-from pages.ui.runs import is_live, learned_words
-from pages.ui.url import current, keep, set_choice, whole_number
 from transformer_core.training.runs.store.run_store import RunStore
 
 RECURRENT = ("seq2seq", "lm")  # the kinds that the page on recurrent models reads

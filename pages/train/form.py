@@ -11,14 +11,14 @@ from typing import Any
 
 import streamlit as st
 
+from pages.kit.experiment import lazy_box
+from pages.kit.read_only import read_only_said
+from pages.kit.runs import begin_run, follow, in_words, launcher, learned_words
+from pages.kit.url import current, forget
+from pages.kit.waiting import watch
+from pages.language import plain, t
 from pages.train.data import Base, Learned, choose_base, choose_data, show_samples
 from pages.train.settings import ALL, SECTIONS, label_of, read_settings, show_settings, value_word
-from pages.ui.experiment import lazy_box
-from pages.ui.language import plain, t
-from pages.ui.read_only import read_only_said
-from pages.ui.runs import begin_run, follow, in_words, launcher, learned_words
-from pages.ui.url import current, forget
-from pages.ui.waiting import watch
 from transformer_core.training.examples import most_held_out, rows_needed
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, obstacles, settings

@@ -2,6 +2,12 @@
 
 import streamlit as st
 
+from pages.kit.experiment import lazy_box
+from pages.kit.glossary import tell
+from pages.kit.navigation import open_page
+from pages.kit.runs import find_run, follow, followed, is_live, problem_of
+from pages.kit.url import keep
+from pages.language import plain, section, t
 from pages.room import heading
 from pages.train.data import begin_with
 from pages.train.exports import export_run
@@ -11,12 +17,6 @@ from pages.train.panel import show_panel
 from pages.train.refitted import show_refitted
 from pages.train.results import show_results, show_try
 from pages.train.runs import show_runs
-from pages.ui.experiment import lazy_box
-from pages.ui.glossary import tell
-from pages.ui.language import plain, section, t
-from pages.ui.navigation import open_page
-from pages.ui.runs import find_run, follow, followed, is_live, problem_of
-from pages.ui.url import keep
 from transformer_core.training.runs.store.run_store import RunStore
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui.device import device_of_run
-from pages.ui.language import plain, t
-from pages.ui.limits import limits
-from pages.ui.runs import LIVE, in_words, is_live, resume_run
-from pages.ui.waiting import watch
-from pages.ui.who import may_change
+from pages.kit.device import device_of_run
+from pages.kit.runs import LIVE, in_words, is_live, resume_run
+from pages.kit.waiting import watch
+from pages.language import plain, t
+from pages.serving.limits import limits
+from pages.serving.owners import may_change
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore

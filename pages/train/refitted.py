@@ -2,16 +2,16 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider
+from pages.kit.experiment import ask_first, experiment, options_of
+from pages.kit.glossary import tell
+from pages.kit.number_format import markdown_table
+from pages.kit.runs import is_live
+from pages.kit.waiting import awaited
+from pages.language import joined, plain, section, strings, t
 from pages.train.figures import map_chart, moves_chart, reach_of
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider
-from pages.ui.experiment import ask_first, experiment, options_of
-from pages.ui.glossary import tell
-from pages.ui.language import joined, plain, section, strings, t
-from pages.ui.number_format import markdown_table
-from pages.ui.runs import is_live
-from pages.ui.waiting import awaited
 from transformer_core.analysis.refitted_maps import FEWEST, RefittedMaps, Start, refitted_maps
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.run_store import RunStore

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-from pages.train.same_but import LITTLE, points, same_but
-from pages.ui.experiment import ask_first, lazy_box
-from pages.ui.glossary import tell
-from pages.ui.language import joined, plain, section, t
-from pages.ui.navigation import open_page
-from pages.ui.runs import follow, is_live
+from pages.kit.experiment import ask_first, lazy_box
+from pages.kit.glossary import tell
+from pages.kit.navigation import open_page
+from pages.kit.runs import follow, is_live
+from pages.language import joined, plain, section, t
+from pages.train.variant import LITTLE, points, same_but
 from transformer_core.analysis.coming_apart import are_apart, border_of, interval
 from transformer_core.training.runs.beginning import UNDAMAGED
 from transformer_core.training.runs.errors import RunError

@@ -4,14 +4,14 @@ import time
 
 import streamlit as st
 
+from pages.kit.read_only import read_only_said
+from pages.kit.runs import bounds, follow, in_words, learned_words, listed_runs, own_runs, resume_run, run_list
+from pages.kit.uploads import let_go, upload
+from pages.language import plain, t
+from pages.serving.limits import limits
+from pages.serving.owners import may_change
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
-from pages.ui.language import plain, t
-from pages.ui.limits import limits
-from pages.ui.read_only import read_only_said
-from pages.ui.runs import bounds, follow, in_words, learned_words, listed_runs, own_runs, resume_run, run_list
-from pages.ui.uploads import let_go, upload
-from pages.ui.who import may_change
 from transformer_core.archives import MB
 from transformer_core.training.runs.exchange.import_run import MOST_PACKED
 from transformer_core.training.runs.store.folder import owner_of

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from pages.ui.language import language, t, words
-from pages.ui.url import chosen, held, keep, read_number, read_switch, whole_number, written_switch
+from pages.kit.url import chosen, held, keep, read_number, read_switch, whole_number, written_switch
+from pages.language import language, t, words
 from transformer_core.config import Activation, DropoutAt, NormOrder, PaddingMask, Pooling, Positions
 from transformer_core.text import KINDS as TOKENIZERS
 from transformer_core.training.config import Optimizer, Precision, Schedule

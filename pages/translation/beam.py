@@ -2,19 +2,19 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask_once
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Slider, Values, show_in_columns
+from pages.kit.experiment import ask_first, experiment, options_of, say
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import markdown_table
+from pages.kit.pickers import shown_word
+from pages.kit.waiting import awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.figures.search import by_width_chart, tree_chart
 from pages.translation.translated import shown_gap, translated
-from pages.ui.asking import Answer, ask_once
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Slider, Values, show_in_columns
-from pages.ui.experiment import ask_first, experiment, options_of, say
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.number_format import markdown_table
-from pages.ui.pickers import shown_word
-from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.beam_tree import BeamTree, Ranking, beam_tree, best_by_width
 
 WIDEST = 5

@@ -7,6 +7,16 @@ import streamlit as st
 
 from pages.attention.chosen_head import STEP, on_panel, step_words
 from pages.figures.heads import heads_grid, one_head
+from pages.kit.asking import Answer, ask, ask_once
+from pages.kit.charts import show_chart
+from pages.kit.controls import Text, Values
+from pages.kit.experiment import ask_first, experiment, say
+from pages.kit.header import View, encoded
+from pages.kit.live import Live, show_lines
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.pickers import shown_word, some_places
+from pages.kit.url import set_choice
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.figures.charts import hiding_chart
 from pages.translation.figures.matrices import mean_matrix
@@ -24,16 +34,6 @@ from pages.translation.translated import (
     translated_so_far,
     weights_over,
 )
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.charts import show_chart
-from pages.ui.controls import Text, Values
-from pages.ui.experiment import ask_first, experiment, say
-from pages.ui.header import View, encoded
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, show_lines
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.pickers import shown_word, some_places
-from pages.ui.url import set_choice
 from transformer_core.analysis.translation.cross_attention import Agreement, agreement, cross_head, without_source
 from transformer_core.analysis.translation.greedy_steps import Written
 

@@ -4,17 +4,17 @@ from contextlib import nullcontext
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask
+from pages.kit.charts import show_chart
+from pages.kit.controls import Text
+from pages.kit.experiment import Cover, ask_first, say, say_number
+from pages.kit.header import View
+from pages.kit.last_text import in_words, require_length
+from pages.kit.pickers import shown_word
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.figures.charts import forced_bars
 from pages.translation.translated import translated
-from pages.ui.asking import Answer, ask
-from pages.ui.charts import show_chart
-from pages.ui.controls import Text
-from pages.ui.experiment import Cover, ask_first, say, say_number
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.last_text import in_words, require_length
-from pages.ui.pickers import shown_word
 from transformer_core.analysis.translation.teacher_forcing import Forced, forced_target
 
 MOST_CHARACTERS = 600

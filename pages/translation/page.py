@@ -1,6 +1,7 @@
 """Translation: greedy decoding word by word, cross-attention, beam search and teacher forcing."""
 
 from pages.glass.box import under_the_glass
+from pages.kit.header import View, header
 from pages.room import Page
 from pages.translation.beam import BEAM
 from pages.translation.cross import CROSS
@@ -9,7 +10,6 @@ from pages.translation.search import SEARCH
 from pages.translation.steps import STEPS
 from pages.translation.toy import TOY
 from pages.translation.translated import translated
-from pages.ui.header import View, header
 
 EXAMPLE = "A man in a red shirt is riding a horse."
 

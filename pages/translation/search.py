@@ -2,19 +2,19 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
+from pages.kit.controls import Choice, Slider, Text, show_in_columns
+from pages.kit.device import tell_of_processor
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.header import View
+from pages.kit.number_format import markdown_table
+from pages.kit.waiting import awaited
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.beam import PENALTY
 from pages.translation.figures.search import by_width_chart, ranked_chart
 from pages.translation.translated import shown_gap
-from pages.ui.asking import Answer
-from pages.ui.charts import show_chart
-from pages.ui.controls import Choice, Slider, Text, show_in_columns
-from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.number_format import markdown_table
-from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.letter_search import (
     LENGTH,
     MOST,

@@ -4,6 +4,16 @@ from math import exp
 
 import streamlit as st
 
+from pages.kit.charts import Drawing, show_drawing
+from pages.kit.controls import Slider, Values, layer_control
+from pages.kit.experiment import ask_first, experiment, options_of
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live, show_lines
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.number_format import significant
+from pages.kit.pickers import shown_word
+from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.figures.charts import likeliest_bars, lines_chart
 from pages.translation.figures.matrices import step_rows
@@ -20,16 +30,6 @@ from pages.translation.translated import (
     translated_so_far,
     weights_over,
 )
-from pages.ui.charts import Drawing, show_drawing
-from pages.ui.controls import Slider, Values, layer_control
-from pages.ui.experiment import ask_first, experiment, options_of
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live, show_lines
-from pages.ui.matrix import Picture, export_picture, show_picture
-from pages.ui.number_format import significant
-from pages.ui.pickers import shown_word
 from transformer_core.analysis.translation.greedy_steps import Written
 
 LIKELIEST, LEAST_LIKELY = 0.5, 0.05

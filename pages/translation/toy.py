@@ -2,19 +2,19 @@
 
 import streamlit as st
 
+from pages.kit.asking import Answer, ask_once
+from pages.kit.controls import Choice, Switch, show_in_columns
+from pages.kit.device import tell_of_processor
+from pages.kit.experiment import ask_first, experiment, options_of
+from pages.kit.exports import export_matrix
+from pages.kit.header import View
+from pages.kit.matrix import show_matrix
+from pages.kit.number_format import markdown_table, percent, significant
+from pages.kit.waiting import awaited
+from pages.language import section, strings, t
 from pages.room import Part
 from pages.translation.figures.matrices import ATTENTIONS, toy_attentions, toy_ids, toy_logits
 from pages.translation.search import SEED
-from pages.ui.asking import Answer, ask_once
-from pages.ui.controls import Choice, Switch, show_in_columns
-from pages.ui.device import tell_of_processor
-from pages.ui.experiment import ask_first, experiment, options_of
-from pages.ui.exports import export_matrix
-from pages.ui.header import View
-from pages.ui.language import section, strings, t
-from pages.ui.matrix import show_matrix
-from pages.ui.number_format import markdown_table, percent, significant
-from pages.ui.waiting import awaited
 from transformer_core.analysis.translation.toy_batch import (
     CHANGES,
     CONFIG,

@@ -9,12 +9,12 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from pages.ui.asking import Answer, Question, answered, ask_once, question_of
-from pages.ui.controls import Choice, Values, head_control, layer_control
-from pages.ui.header import View
-from pages.ui.language import t
-from pages.ui.link import Link, linked
-from pages.ui.pickers import shown_word
+from pages.kit.asking import Answer, Question, answered, ask_once, question_of
+from pages.kit.controls import Choice, Values, head_control, layer_control
+from pages.kit.header import View
+from pages.kit.pickers import shown_word
+from pages.language import t
+from pages.link import Link, linked
 from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily
 
 OVER = Choice("translation_over", ("all", "layer", "head"), label="translation.over", words="translation.over_{}")

@@ -10,16 +10,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import Shown
 from pages.figures.forms import Filled
+from pages.kit.asking import Answer
+from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.controls import Control, Values, head_control, layer_control
+from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.glossary import tell
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.language import plain, section, strings, t
 from pages.room import Part
-from pages.ui.asking import Answer
-from pages.ui.charts import Drawing, show_chart, show_drawing
-from pages.ui.controls import Control, Values, head_control, layer_control
-from pages.ui.experiment import ask_first, options_of, say
-from pages.ui.glossary import tell
-from pages.ui.header import View
-from pages.ui.language import plain, section, strings, t
-from pages.ui.live import Live
-from pages.ui.matrix import Picture, export_picture, show_picture
 from pages.why.figures import Square, squares
 
 SEED = 0

@@ -2,10 +2,10 @@
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars, curves
-from pages.ui.asking import ask
-from pages.ui.controls import Choice
-from pages.ui.language import language, t
-from pages.ui.number_format import percent
+from pages.kit.asking import ask
+from pages.kit.controls import Choice
+from pages.kit.number_format import percent
+from pages.language import language, t
 from pages.why.frame import SEED, Desk, Finding, question
 from pages.why.trials import trial, trial_numbers
 from transformer_core.analysis.why.gates import OwnGates, gates, own_gates, train_activations

@@ -4,12 +4,12 @@ from typing import Any
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
-from pages.ui.asking import Answer, ask
-from pages.ui.controls import Choice
-from pages.ui.experiment import say
-from pages.ui.language import t
-from pages.ui.number_format import markdown_table, milliseconds, significant
-from pages.ui.waiting import awaited, say_when_busy
+from pages.kit.asking import Answer, ask
+from pages.kit.controls import Choice
+from pages.kit.experiment import say
+from pages.kit.number_format import markdown_table, milliseconds, significant
+from pages.kit.waiting import awaited, say_when_busy
+from pages.language import t
 from pages.why.figures import Square
 from pages.why.frame import LAYER, SEED, Desk, Finding, measure_again, question
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer

@@ -1,7 +1,7 @@
 """Why?: the questions that every learner asks, each a runnable experiment with a measured answer."""
 
+from pages.kit.header import header
 from pages.room import Page
-from pages.ui.header import header
 from pages.why.gates import GATES
 from pages.why.heads import HEADS
 from pages.why.query_key import PROJECTIONS, SYMMETRY

@@ -6,13 +6,13 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
-from pages.ui.asking import Answer, ask
-from pages.ui.controls import Choice, Slider, Values
-from pages.ui.experiment import options_of, say_number
-from pages.ui.header import View
-from pages.ui.language import t
-from pages.ui.live import Live
-from pages.ui.number_format import percent, significant
+from pages.kit.asking import Answer, ask
+from pages.kit.controls import Choice, Slider, Values
+from pages.kit.experiment import options_of, say_number
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import percent, significant
+from pages.language import t
 from pages.why.figures import Square
 from pages.why.frame import HEAD, LAYER, SEED, Desk, Finding, drawing_of, question, squares_of
 from transformer_core.analysis.why.projections import Tied, Unprojected, tied_query_key, without_projections

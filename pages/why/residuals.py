@@ -5,10 +5,10 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
-from pages.ui.controls import Choice
-from pages.ui.navigation import page_path
-from pages.ui.number_format import significant
-from pages.ui.waiting import awaited
+from pages.kit.controls import Choice
+from pages.kit.navigation import page_path
+from pages.kit.number_format import significant
+from pages.kit.waiting import awaited
 from pages.why.frame import SEED, Desk, Finding, question
 from transformer_core.analysis.stream.depth import DEPTHS, WIDTH, Reach, reach_by_depth
 

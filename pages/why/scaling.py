@@ -7,13 +7,13 @@ import streamlit as st
 
 from pages.figures.charts import HUES as ROLES
 from pages.figures.curves import GREY, Side, bars, curves, dots
-from pages.ui.asking import Answer, ask, ask_once
-from pages.ui.charts import Drawing
-from pages.ui.controls import Choice, Values
-from pages.ui.header import View
-from pages.ui.language import t
-from pages.ui.live import Live
-from pages.ui.number_format import significant
+from pages.kit.asking import Answer, ask, ask_once
+from pages.kit.charts import Drawing
+from pages.kit.controls import Choice, Values
+from pages.kit.header import View
+from pages.kit.live import Live
+from pages.kit.number_format import significant
+from pages.language import t
 from pages.why.frame import SEED, Desk, Finding, drawing_of, question
 from transformer_core.analysis.why.scaling import WIDTHS, OwnSpread, Spread, spread_by_width, spread_of_own_heads
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
-from pages.ui.asking import Answer
-from pages.ui.controls import Choice
-from pages.ui.language import t
-from pages.ui.number_format import milliseconds
-from pages.ui.waiting import awaited, say_when_busy
+from pages.kit.asking import Answer
+from pages.kit.controls import Choice
+from pages.kit.number_format import milliseconds
+from pages.kit.waiting import awaited, say_when_busy
+from pages.language import t
 from pages.why.frame import SEED, Desk, Finding, measure_again, question
 from transformer_core.analysis.why.cost import LENGTHS as TIMED_LENGTHS
 from transformer_core.analysis.why.cost import WIDTHS as TIMED_WIDTHS

@@ -6,13 +6,13 @@ import streamlit as st
 
 from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves, dots
-from pages.ui.asking import Answer, ask
-from pages.ui.controls import Slider
-from pages.ui.device import tell_of_processor
-from pages.ui.language import language, t
-from pages.ui.navigation import page_path
-from pages.ui.number_format import percent
-from pages.ui.waiting import awaited
+from pages.kit.asking import Answer, ask
+from pages.kit.controls import Slider
+from pages.kit.device import tell_of_processor
+from pages.kit.navigation import page_path
+from pages.kit.number_format import percent
+from pages.kit.waiting import awaited
+from pages.language import language, t
 from pages.why.frame import Desk, Finding, question
 from transformer_core.analysis.why.joined_positions import LENGTH, SYMBOLS, joined_sizes, train_joined_positions
 from transformer_core.analysis.why.projections import parameters_saved, train_shared_values

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pages.ui.lectures import Lecture, lectures
+from pages.hall.lectures import Lecture, lectures
 from tests.benchmarks.visitors import ask, connected, memory_mb
 from tests.helpers.browser import started
 

@@ -66,7 +66,7 @@ FOLLOWED = """
   return painted.size >= matrices && window.vitrineDrawn.size >= others && Math.max(...times) - window.vitrineActed;
 }
 """  # from the act to when so many matrices are painted, and so many charts and verdicts have changed
-WAYS = {"short way": "", "old way": "import pages.ui.live\npages.ui.live.live_routes = lambda parts: []"}
+WAYS = {"short way": "", "old way": "import pages.kit.live\npages.kit.live.live_routes = lambda parts: []"}
 
 
 def add_changes(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ import sys
 
 from playwright.sync_api import Page
 
-from pages.ui.lectures import Lecture, lectures
+from pages.hall.lectures import Lecture, lectures
 from tests.benchmarks.painted import browsing, told
 
 BOUND_MS = 300

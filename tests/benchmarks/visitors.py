@@ -25,7 +25,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
-from pages.ui.navigation import ICONS
+from pages.kit.navigation import ICONS
 from tests.helpers.browser import started
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.runs.queue.launcher import Launcher

@@ -2,7 +2,7 @@
 
 The gate shows one page in English and light and the next in Chinese and dark, of a page every second part, and none
 that trains a model before it shows its picture; the nightly tier shows each in both. Without a browser, the gate opens
-every part: tests/pages/ui/test_contract.py.
+every part: tests/pages/kit/test_contract.py.
 What axe-core says, and whether a reload shows the same controls, is asked of a page's last part in the gate; in the
 nightly tier of each, and whether a part chosen again after the others shows what it did.
 """
@@ -23,7 +23,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 TABLET: ViewportSize = {"width": 820, "height": 1180}
 PAGES = [(page, [part for _, part in parts]) for page, parts in groupby(ALL_SCREENS, lambda screen: screen[0])]
 LOOKS = (("en", "light"), ("zh", "dark"))
-RACING = ("translation",)  # a part chosen right after a slider left a blank page before pages/ui/fragments.py
+RACING = ("translation",)  # a part chosen right after a slider left a blank page before clear_with_inner
 TRAINED = {("why", "values"), ("why", "positions"), ("embeddings", "counts"), ("masks", "cheat")}
 VISITS = [
     pytest.param(

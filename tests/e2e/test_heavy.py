@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.ui.language import words
+from pages.language import words
 from tests.helpers.browser import rest, visit
 
 WAITING = ".await progress"

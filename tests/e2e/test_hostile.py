@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.ui.header import DEFAULT_TEXT
+from pages.kit.header import DEFAULT_TEXT
 from tests.helpers import nightly_but
 from tests.helpers.browser import rest, type_text, visit, wait_painted
 

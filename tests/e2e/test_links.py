@@ -5,7 +5,7 @@ from urllib.parse import quote_plus
 
 from playwright.sync_api import Browser, Page, expect
 
-from pages.ui.url import LONGEST_LINK
+from pages.kit.url import LONGEST_LINK
 from tests.helpers.browser import grid, large, settle, type_text, visit, wait_painted
 
 TEXT = "A slow film, but not a bad one"

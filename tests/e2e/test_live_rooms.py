@@ -9,9 +9,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app import LIVE
+from pages.kit.live import live_routes
+from pages.kit.pickers import shown_word
 from pages.translation import translated
-from pages.ui.live import live_routes
-from pages.ui.pickers import shown_word
 from tests.helpers import ROOT
 from tests.helpers.browser import BUNDLE, settle, type_text, visit, wait_painted
 from tests.helpers.clock import TEXT, link_of, nothing_ran, run_page, stopped, typed

@@ -16,7 +16,7 @@ from joserfc import jwt
 from joserfc.jwk import RSAKey
 from playwright.sync_api import Browser, Page, expect
 
-from pages.ui.language import words
+from pages.language import words
 from tests.helpers.browser import free_port, serving, started, visit
 from tests.helpers.hall import join, open_room, wait_ready
 

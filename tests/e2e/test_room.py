@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Response, ViewportSize, expect
 
-from pages.ui.language import words
+from pages.language import words
 from tests.helpers import nightly_but
 from tests.helpers.browser import download, rest
 from tests.helpers.hall import EN, close_room, join, lecture_of, notes_of, open_room, wait_ready

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from pages.ui.header import DEFAULT_TEXT
-from pages.ui.number_format import significant
+from pages.kit.header import DEFAULT_TEXT
+from pages.kit.number_format import significant
 from tests.helpers.browser import BUNDLE, download, large, settle, type_text, visit, wait_painted, weights
 from tests.helpers.reading import floats, metric, open_part, press, table_row, wait_link
 from transformer_core.analysis.encoder.layers import layer_verdicts

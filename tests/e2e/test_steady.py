@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from pages.ui.language import words as words_of
+from pages.language import words as words_of
 from tests.helpers import nightly_but
 from tests.helpers.browser import PAGES, low, rest, settle, type_text, visit
 

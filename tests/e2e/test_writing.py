@@ -7,8 +7,8 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from pages.ui.language import words
-from pages.ui.number_format import percent
+from pages.kit.number_format import percent
+from pages.language import words
 from tests.helpers import ROOT
 from tests.helpers.browser import rest, settle, type_text, visit, wait_painted
 from tests.helpers.reading import metric, open_part, press, wait_link

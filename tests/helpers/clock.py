@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page
 
-from pages.ui.header import PAUSE
+from pages.kit.header import PAUSE
 from tests.helpers.browser import rest, visit
 from tests.helpers.reading import wait_link
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
 from pages.film.figures.film import Film, FollowedMoment, FollowedText
-from pages.ui.language import strings
+from pages.language import strings
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
 
 ENGLISH_WORDS = strings("matrix", "en")

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import FrameLocator, Page, expect
 
-from pages.ui.language import words
-from pages.ui.lectures import Lecture, lectures
+from pages.hall.lectures import Lecture, lectures
+from pages.language import words
 
 EN = words("en")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pages.ui.heavy import InParts, Part, ProcessDiedError, Work
+from pages.kit.heavy import InParts, Part, ProcessDiedError, Work
 from tests.helpers import tiny_runs
 from tests.helpers.tiny_runs import pass_gate
 from transformer_core.bundle import Bundle
@@ -69,6 +69,6 @@ class Forked(tiny_runs.Forked):
     @staticmethod
     def main() -> None:
         """Compute what is asked."""
-        from pages.ui.heavy_process import serve
+        from pages.kit.heavy_process import serve
 
         serve()

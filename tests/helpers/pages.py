@@ -21,13 +21,13 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.language import words
 from pages.room import Page
-from pages.ui.language import words
 from tests.helpers import ROOT
 
 T = TypeVar("T")
 NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
-ENTRY = ROOT / "pages" / "ui" / "entry.py"
+ENTRY = ROOT / "pages" / "entry.py"
 
 
 IN_ENGLISH = {"gpt": "gpt", "translation": "translation-en-fr"}  # of the other pages "sentiment"

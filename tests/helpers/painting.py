@@ -7,8 +7,8 @@ import numpy as np
 from playwright.sync_api import Page
 
 from pages.figures.standalone import component_assets
+from pages.language import strings
 from pages.masks.figures import painter
-from pages.ui.language import strings
 from tests.helpers.figures import ENGLISH_WORDS, attention
 
 SIZE = 8

@@ -3,7 +3,7 @@
 import numpy as np
 from playwright.sync_api import Locator, Page
 
-from pages.ui.language import words
+from pages.language import words
 from tests.helpers.browser import settle
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui.navigation import ICONS
+from pages.kit.navigation import ICONS
 from tests.benchmarks.visitors import WORDS, ask, connected, memory_mb
 from tests.helpers.browser import started
 from tests.helpers.pages import finished

@@ -11,8 +11,8 @@ import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 
-from pages.ui import experiment, waiting
-from pages.ui.heavy import pool
+from pages.kit import experiment, waiting
+from pages.kit.heavy import pool
 
 SECONDS_FOR_HEAVY_WORK = 120.0
 
@@ -24,7 +24,7 @@ def _pages_wait() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waiting, "wait", wait_long)
-        patch.setattr("pages.ui.heavy.SECONDS_WAITED_FOR", SECONDS_FOR_HEAVY_WORK)
+        patch.setattr("pages.kit.heavy.SECONDS_WAITED_FOR", SECONDS_FOR_HEAVY_WORK)
         yield
     pool().close()
 

@@ -22,7 +22,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
-from pages.ui.limits import visitors_for
+from pages.serving.limits import visitors_for
 from tests.helpers import nightly_but
 from tests.helpers.browser import started
 from tests.helpers.engine import small_bundle
@@ -39,7 +39,7 @@ HALF = 300  # requests; more than may be asking at once
 SECRET = "a_text_of_a_visitor"
 WATCHED = f"""
 import os, resource, signal, sys
-from pages.ui import connections
+from pages.serving import connections
 connections.SECONDS_BETWEEN_LOOKS = 0.3
 resource.setrlimit(resource.RLIMIT_NOFILE, ({SOFT_FILES}, {HARD_FILES}))
 

@@ -1,5 +1,5 @@
 // Live figures: asks the server for the pictures of what is typed, chosen, slid or painted, before the page has run.
-// pages/ui/live.py. One request is on its way at a time; of those that wait, the newest goes. What comes back is given
+// pages/kit/live.py. One request is on its way at a time; of those that wait, the newest goes. What comes back is given
 // to whom it belongs by name: matrices listen for it, charts take its rows (pages/figures/charts.py), and verdicts on the
 // page are rewritten in place.
 
@@ -8,7 +8,7 @@ import { lasting, release } from "../kit.js";
 const ASK = "vitrine:ask";
 const PICTURE = "vitrine:picture";
 const LEAD = 1000; // ms for which rows that came the short way are newer than what the page's run brings; see newest.js
-const REST = 250; // ms without a key after which the page runs with a box of several lines, as with one of a line (PAUSE of pages/ui/header.py)
+const REST = 250; // ms without a key after which the page runs with a box of several lines, as with one of a line (PAUSE of pages/kit/header.py)
 const PAGE = "page"; // the name of what follows the part of a page; a box below it is followed by another instance
 const SPACES = { svg: "http://www.w3.org/2000/svg", math: "http://www.w3.org/1998/Math/MathML" };
 const ATTRIBUTES = { className: "class", ariaHidden: "aria-hidden" }; // as hast, the tree of rehype, calls them
@@ -256,7 +256,7 @@ function grown({ tagName, properties, children, value }, space = document.body.n
   return element;
 }
 
-// Writes a verdict's numbers where the page wrote the last ones (pages/ui/verdict.py).
+// Writes a verdict's numbers where the page wrote the last ones (pages/kit/verdict.py).
 function rewrite(name, { names, shares, winner, note, loud }) {
   const place = document.querySelector(`[data-verdict="${CSS.escape(name)}"]`);
   if (!place) return;

@@ -3,7 +3,7 @@
 
 import { el, fill, lasting } from "../kit.js";
 
-const LEFT_OUT = "without"; // as in pages/ui/url.py
+const LEFT_OUT = "without"; // as in pages/kit/url.py
 const SECONDS_SAID = 8;
 const SECONDS_TO_RUN = 2; // until then, the link has what a text area gave the page when the pointer left it
 const MS_BETWEEN_LOOKS = 50;

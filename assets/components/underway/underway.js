@@ -38,7 +38,7 @@ class Underway {
     this.said.remove();
   }
 
-  // data: see pages/ui/underway.py.
+  // data: see pages/running_sign.py.
   receive(data, open) {
     const before = this.data;
     Object.assign(this, { data, open });

@@ -22,7 +22,7 @@ from pages.attention.figures import (
     to_html,
 )
 from pages.figures.charts import rows_of
-from pages.ui.language import strings
+from pages.language import strings
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS
 
 LABELS = ("[CLS]", "good", "good", "[SEP]")

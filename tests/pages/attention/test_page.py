@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import STEP_NAMES
-from pages.ui.asking import ask
-from pages.ui.language import LANGUAGES, words
-from pages.ui.models import open_bundle
+from pages.kit.asking import ask
+from pages.kit.models import open_bundle
+from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
@@ -199,7 +199,7 @@ def test_every_figure_is_exported_and_its_script_repeats_it(monkeypatch: pytest.
     def take(offered: Callable[[], dict], *, key: str, **_: object) -> None:
         files[key] = offered()
 
-    monkeypatch.setattr("pages.ui.exports.offer_files", take)
+    monkeypatch.setattr("pages.kit.exports.offer_files", take)
     monkeypatch.setattr("pages.attention.arcs.offer_files", take)
     show_all(part(name, layer="1", head="2", text='It\'s "fine", 好 \\n — not good at all, not at all.'))
     assert set(files) == EXPORTS[name]

@@ -15,7 +15,7 @@ from pages.before.figures import (
     word_bars,
 )
 from pages.figures.charts import rows_of, to_svg
-from pages.ui.language import strings
+from pages.language import strings
 
 UI = strings("matrix", "en")
 SAID = {name: name for name in ("word", "unit", "gate", "update_gate", "reset_gate", "kept", "up", "target", "source")}

@@ -3,9 +3,9 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.asking import ask
-from pages.ui.language import plain
-from pages.ui.models import open_bundle
+from pages.kit.asking import ask
+from pages.kit.models import open_bundle
+from pages.language import plain
 from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import read_through, tensor_of
 from transformer_core.analysis.before.alignments import words_read

@@ -7,10 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.before.reach import much_lost
-from pages.ui.asking import ask, forget_answers
-from pages.ui.language import words
-from pages.ui.models import MORE_MODELS, open_bundle, opener
-from pages.ui.number_format import significant
+from pages.kit.asking import ask, forget_answers
+from pages.kit.models import MORE_MODELS, open_bundle, opener
+from pages.kit.number_format import significant
+from pages.language import words
 from tests.helpers import nightly_but
 from tests.helpers.engine import SENTENCE, made
 from tests.helpers.pages import answered, asks, repeats, run, told

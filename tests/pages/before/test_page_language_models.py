@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pages.before.next import sizes_of
-from pages.ui.models import open_bundle
+from pages.kit.models import open_bundle
 from tests.helpers import nightly_but
 from tests.helpers.pages import answered, repeats, run, show_all, told
 from tests.pages.before.test_page import PARTS, before, bundle
@@ -109,7 +109,7 @@ def test_who_loses_most_is_judged_and_the_sentence_translated_by_all() -> None:
 
 
 def test_scripts_compute_the_same() -> None:
-    from pages.ui.asking import ask
+    from pages.kit.asking import ask
 
     answer = ask(foreseen, text=TEXT, n_tokens=len(TEXT), first=open_bundle("lm-gru"), second=open_bundle("gpt-char"))
     repeats(answer.script, answer.arrays)

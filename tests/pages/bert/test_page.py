@@ -9,10 +9,10 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.bert.gelu import used_alike
-from pages.ui.asking import ask
-from pages.ui.language import prose, words
-from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.number_format import percent, significant
+from pages.kit.asking import ask
+from pages.kit.models import MORE_MODELS, open_bundle
+from pages.kit.number_format import percent, significant
+from pages.language import prose, words
 from tests.helpers.engine import lively
 from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.arithmetic import tensor_of

@@ -8,10 +8,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.bert.answers import TOP
 from pages.bert.figures.tokens import bounds_chart, hues_of_kinds, labels_figure, marked_text
-from pages.ui.asking import ask
-from pages.ui.language import prose, words
-from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.number_format import percent
+from pages.kit.asking import ask
+from pages.kit.models import MORE_MODELS, open_bundle
+from pages.kit.number_format import percent
+from pages.language import prose, words
 from tests.helpers.engine import lively
 from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.bert.answers import find_answers

@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.compare.pair import gap_by_step, kin_of, measure_rows
-from pages.train.same_but import GUESSES, measured_change, one_changes
-from pages.ui.language import words
+from pages.language import words
+from pages.train.variant import GUESSES, measured_change, one_changes
 from tests.helpers.made_runs import FRAMES, SPECS, STEPS, made_run, spoil_measures
 from tests.helpers.pages import run, told
 from transformer_core.training.runs.run_list import RunList
@@ -28,7 +28,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             ids.append(store.id)
 
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.ui.runs.launcher", Launcher)
+    monkeypatch.setattr("pages.kit.runs.launcher", Launcher)
     return ids
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pages.embeddings.dot import outcome_of
-from pages.ui.asking import ask, ask_once
-from pages.ui.language import words
-from pages.ui.models import open_bundle
+from pages.kit.asking import ask, ask_once
+from pages.kit.models import open_bundle
+from pages.language import words
 from tests.helpers.pages import asks, repeats, run, saved_by, told
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words

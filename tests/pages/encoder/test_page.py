@@ -11,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.encoder.faithfulness import beats_chance
 from pages.encoder.layers import generalises
-from pages.ui.asking import ask, ask_once
-from pages.ui.language import LANGUAGES, prose, words
-from pages.ui.models import MORE_MODELS, open_bundle
-from pages.ui.number_format import significant
+from pages.kit.asking import ask, ask_once
+from pages.kit.models import MORE_MODELS, open_bundle
+from pages.kit.number_format import significant
+from pages.language import LANGUAGES, prose, words
 from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pages.ui.asking import ask, ask_once
-from pages.ui.language import words
-from pages.ui.models import open_bundle
-from pages.ui.number_format import significant
+from pages.kit.asking import ask, ask_once
+from pages.kit.models import open_bundle
+from pages.kit.number_format import significant
+from pages.language import words
 from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses

@@ -40,12 +40,12 @@ from pages.figures.charts import (
 )
 from pages.figures.curves import Side, bars
 from pages.figures.forms import Filled
+from pages.language import words
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.positions.figures.models import _distances
 from pages.positions.figures.sinusoids import _vector, similarity_chart, waves_chart
 from pages.positions.figures.sinusoids import vector_chart as positions_chart
 from pages.tokens.figures import cost_chart
-from pages.ui.language import words
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 
 ATTACK = "</script><img src=x onerror=alert(1)>"

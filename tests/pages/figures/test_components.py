@@ -8,7 +8,7 @@ import pytest
 
 from pages.figures import standalone
 from pages.figures.standalone import COMPONENTS, component_assets, modules_of, source_of
-from pages.ui.language import LANGUAGES, strings
+from pages.language import LANGUAGES, strings
 
 MODULES = sorted(path.relative_to(COMPONENTS).with_suffix("").as_posix() for path in COMPONENTS.rglob("*.js"))
 NAMES = sorted(path.name for path in COMPONENTS.iterdir() if path.is_dir())

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
 from pages.figures.standalone import component_assets
-from pages.ui.language import Word
+from pages.language import Word
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
 
 NODE = shutil.which("node")
@@ -264,8 +264,8 @@ def test_page_script_mounts_it():
 
         from pages.figures import matrix
         from pages.figures import matrix as matrix_parts
-        from pages.ui.asking import Answer
-        from pages.ui.matrix import Choice, show_matrix
+        from pages.kit.asking import Answer
+        from pages.kit.matrix import Choice, show_matrix
         from tests.helpers.figures import ENGLISH_WORDS
 
         axis = matrix_parts.Axis("position", ("a", "b"))

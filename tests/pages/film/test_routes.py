@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.film import reading as film_reading
 from pages.film.mount import FilmAsk, _asked, film_routes
-from pages.ui.language import words
+from pages.language import words
 from tests.helpers.made_runs import FRAMES, POINTS, STEPS, held, made_run
 from tests.helpers.pages import finished
 from tests.pages.film.test_figures import read

@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.glass.choice import default_of, part_of
 from pages.glass.figures import slice_of
-from pages.ui.asking import ask, repeating
-from pages.ui.language import words
-from pages.ui.models import open_bundle
-from pages.ui.number_format import significant
+from pages.kit.asking import ask, repeating
+from pages.kit.models import open_bundle
+from pages.kit.number_format import significant
+from pages.language import words
 from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
 from transformer_core.analysis.source import lines_of
@@ -24,8 +24,8 @@ QUERY = "encoder.layer0.self_attention.query"
 def alone(text: str, head_off: bool = False) -> None:
     """Show nothing but the box, over a text."""
     from pages.glass.box import under_the_glass
-    from pages.ui.header import View
-    from pages.ui.models import open_bundle
+    from pages.kit.header import View
+    from pages.kit.models import open_bundle
     from transformer_core.analysis.attention.heads import head_off as switched_off
 
     bundle = open_bundle("sentiment")

@@ -14,11 +14,11 @@ from pages.gpt.figures import (
     rank_by_stage,
     surprise_pairs,
 )
-from pages.ui.asking import ask
-from pages.ui.charts import place_of
-from pages.ui.language import words
-from pages.ui.models import open_bundle
-from pages.ui.number_format import significant
+from pages.kit.asking import ask
+from pages.kit.charts import place_of
+from pages.kit.models import open_bundle
+from pages.kit.number_format import significant
+from pages.language import words
 from tests.helpers.figures import ENGLISH_WORDS
 from tests.helpers.pages import asks, first_screen, metrics, repeats, run, told
 from transformer_core.analysis.gpt.causality import changed_word, without_mask

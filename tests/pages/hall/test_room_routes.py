@@ -13,13 +13,13 @@ from starlette.testclient import TestClient
 from app import LIVE
 from pages.hall import room_routes as module
 from pages.hall.projector import projector_routes
-from pages.ui.language import words
-from pages.ui.live import live_routes
-from pages.ui.underway import underway_routes
-from pages.ui.who import owner_of, signed
+from pages.kit.live import live_routes
+from pages.language import words
+from pages.running_sign import underway_routes
+from pages.serving.owners import owner_of, signed
 from tests.helpers.engine import small_bundle
 from tests.helpers.pages import finished
-from tests.pages.ui.test_lectures import HEAD, SCENE
+from tests.pages.kit.test_lectures import HEAD, SCENE
 from transformer_core.bundle import save
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pages.hall import rooms as module
+from pages.hall.lectures import Lecture, lectures
 from pages.hall.rooms import LETTERS, LONGEST_TEXT, RoomError, Rooms
-from pages.ui.lectures import Lecture, lectures
 from transformer_core.training.intake import read_table
 
 

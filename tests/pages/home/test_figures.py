@@ -10,8 +10,8 @@ from PIL import Image
 
 from pages.home.diagram import PLACES
 from pages.home.figures import Architecture, Thumbnail, architecture_svg, beside_each_other, pictures_of, summarised
-from pages.ui.language import words
-from pages.ui.navigation import page_path
+from pages.kit.navigation import page_path
+from pages.language import words
 from tests.helpers.pages import strings
 
 SIZES = {"vocab_size": 8000, "d_model": 128, "n_heads": 8, "d_head": 16, "d_ff": 512, "n_layers": 4, "n_classes": 2}

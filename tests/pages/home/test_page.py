@@ -10,13 +10,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.home.size import GPT2_SMALL, size_in_words
-from pages.ui.asking import forget_answers
-from pages.ui.examples import SENTENCES
-from pages.ui.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS, View
-from pages.ui.language import words
-from pages.ui.models import forget_models, open_bundle, shipped_names
-from pages.ui.navigation import page_path
-from pages.ui.verdict import sureness
+from pages.kit.asking import forget_answers
+from pages.kit.examples import SENTENCES
+from pages.kit.header import DEFAULT_TEXT, EXAMPLES, MOST_CHARACTERS, View
+from pages.kit.models import forget_models, open_bundle, shipped_names
+from pages.kit.navigation import page_path
+from pages.kit.verdict import sureness
+from pages.language import words
 from tests.helpers.open_checkpoints import written
 from tests.helpers.pages import first_screen, note, run, told
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
@@ -166,7 +166,7 @@ def test_an_unknown_model_in_the_link_is_named() -> None:
 
 
 def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.ui import header
+    from pages.kit import header
     from transformer_core.bundle_files import BundleError
 
     def broken(_: str) -> None:
@@ -218,7 +218,7 @@ def test_the_sentence_says_who_pushed_which_way(monkeypatch: pytest.MonkeyPatch,
     def word_worth(**_: object) -> WordWorth:
         return WordWorth(spans, unknown, np.array(worth), 1, 0.75, "mask")
 
-    monkeypatch.setattr("pages.ui.because.word_worth", word_worth)
+    monkeypatch.setattr("pages.kit.explanation.word_worth", word_worth)
     forget_answers()
     assert said in because(run(text="good odd film"))
     forget_answers()
@@ -383,7 +383,7 @@ def test_the_card_is_in_the_language_of_the_interface(language: str, said: str) 
 
 def test_where_there_is_no_card_in_chinese_the_english_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     own = replace(open_bundle("sentiment-zh"), card_zh="")
-    monkeypatch.setattr("pages.ui.header.open_bundle", lambda _: own)
+    monkeypatch.setattr("pages.kit.header.open_bundle", lambda _: own)
     app = run(lang="zh", model="sentiment-zh")
     assert not app.exception
     assert "## Measured quality" in told(app)

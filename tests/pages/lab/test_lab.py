@@ -12,12 +12,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
+from pages.kit.table_files import rows_csv
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import heads_in
 from pages.lab.log import rows_from
 from pages.lab.script import script_of
 from pages.lab.table import Window
-from pages.ui.table_files import rows_csv
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
 from tests.helpers.pages import first_screen, metrics, told, told_by

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from app import LIVE
+from pages.kit.asking import forget_answers
+from pages.kit.header import View, linked_view
+from pages.kit.live import Live
+from pages.kit.models import open_bundle
 from pages.lab.edits import changes_of_weights
 from pages.lab.outcome import ask_effect, live_outcome, measured
-from pages.ui.asking import forget_answers
-from pages.ui.header import View, linked_view
-from pages.ui.link import Link, reading
-from pages.ui.live import Live
-from pages.ui.models import open_bundle
+from pages.link import Link, reading
 
 EACH, ROUNDS, MODEL = 8, 3, "sentiment"
 READ = (("attention", "heads"), ("home", "verdict"), ("encoder", "layers"), ("embeddings", "sentence"))

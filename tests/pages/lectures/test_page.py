@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.hall import lectures as shelf
+from pages.hall import own_lectures as own
+from pages.hall.lectures import Lecture, LectureError
 from pages.hall.take_home import LARGEST_MB, MOST_TOO_SLOW, scene_at_home, take_home
-from pages.ui import lectures as shelf
-from pages.ui import own_lectures as own
-from pages.ui.heavy import ProcessDiedError
-from pages.ui.language import LANGUAGES, words
-from pages.ui.lectures import Lecture, LectureError
-from pages.ui.link import Link, reading
+from pages.kit.heavy import ProcessDiedError
+from pages.language import LANGUAGES, words
+from pages.link import Link, reading
 from tests.helpers.pages import first_screen, run, told
 
 EVIL = """---

@@ -9,8 +9,8 @@ import pytest
 
 from pages.figures.charts import rows_of
 from pages.figures.matrix import Panel, Scale, unpack
+from pages.language import strings
 from pages.masks.figures import SERIES, batch_figure, losses, painter
-from pages.ui.language import strings
 from tests.helpers.figures import ENGLISH_WORDS, TOKENS, attention, figure
 
 WORDS = strings("axis", "en") | strings("masks_figure", "en")

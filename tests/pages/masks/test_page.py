@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from pages.kit.asking import Answer, ask
+from pages.kit.experiment import covered
+from pages.language import words
 from pages.masks.batch import CHARACTERS
-from pages.ui.asking import Answer, ask
-from pages.ui.experiment import covered
-from pages.ui.language import words
 from tests.helpers import pages
 from tests.helpers.browser import BUNDLE
 from tests.helpers.pages import asks, repeats, run, told

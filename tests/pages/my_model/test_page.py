@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.kit.asking import ask, forget_answers
+from pages.kit.models import READERS, forget_models, model_folders, open_bundle
+from pages.kit.navigation import ICONS, page_path
+from pages.language import plain, words
 from pages.my_model.about import KINDS_OF_PAGE
-from pages.ui.asking import ask, forget_answers
-from pages.ui.language import plain, words
-from pages.ui.models import READERS, forget_models, model_folders, open_bundle
-from pages.ui.navigation import ICONS, page_path
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.open_checkpoints import packed, written
 from tests.helpers.pages import asks, metrics, repeats, run, told

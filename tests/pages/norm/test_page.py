@@ -2,11 +2,11 @@
 
 import pytest
 
+from pages.kit.asking import ask, ask_once
+from pages.kit.models import open_bundle
+from pages.kit.number_format import significant
+from pages.language import words
 from pages.norm.batch import mended
-from pages.ui.asking import ask, ask_once
-from pages.ui.language import words
-from pages.ui.models import open_bundle
-from pages.ui.number_format import significant
 from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.stream.batch_norm import batch_norms
 from transformer_core.analysis.stream.depth import deep_training, gradients_by_depth

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
+from pages.kit import models
+from pages.kit.asking import ask, forget_answers
+from pages.kit.models import open_bundle, opener
 from pages.positions.figures.models import order_chart
 from pages.positions.order import needs_order, texts_for
-from pages.ui import models
-from pages.ui.asking import ask, forget_answers
-from pages.ui.models import open_bundle, opener
 from tests.helpers.engine import made
 from tests.helpers.pages import asks, repeats, strings, told
 from tests.pages.positions.test_page import TEXT, page

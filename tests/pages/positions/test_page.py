@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.kit.models import open_bundle
+from pages.kit.number_format import significant
+from pages.language import section, words
 from pages.positions import beyond as part
-from pages.ui.language import section, words
-from pages.ui.models import open_bundle
-from pages.ui.number_format import significant
 from tests.helpers.pages import answered, asks, run, told
 from transformer_core.analysis.positions.beyond_measured import beyond_shipped
 from transformer_core.analysis.positions.counted import counted_positions

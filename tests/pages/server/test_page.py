@@ -7,8 +7,9 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from pages.ui import traffic, who
-from pages.ui.language import words
+from pages.language import words
+from pages.serving import owners as who
+from pages.serving import traffic
 from tests.helpers.made_runs import made_run
 from tests.helpers.pages import finished, metrics, run, told
 

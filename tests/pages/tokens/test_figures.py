@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
+from pages.language import strings
 from pages.tokens.figures import (
     COLUMNS,
     MEASURES,
@@ -20,7 +21,6 @@ from pages.tokens.figures import (
     rows_of_chips,
     to_html,
 )
-from pages.ui.language import strings
 
 HOSTILE = "<img src=x alt=smuggled></script>"
 

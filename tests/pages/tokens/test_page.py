@@ -2,10 +2,10 @@
 
 import pytest
 
+from pages.kit.asking import ask
+from pages.kit.models import open_bundle
 from pages.tokens.one_hot import TRIPLES
 from pages.tokens.split import SAMPLES, SIZES
-from pages.ui.asking import ask
-from pages.ui.models import open_bundle
 from tests.helpers.pages import asks, note, repeats, run, told
 from transformer_core.analysis.words.bpe_merges import merge_step
 from transformer_core.analysis.words.one_hot import likeness, word_relations

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.language import plain, prose, words
-from pages.ui.limits import may_read
+from pages.language import plain, prose, words
+from pages.serving.limits import may_read
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.pages import run, told
 from tests.pages.train.test_page import button

@@ -6,6 +6,7 @@ import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from pages.language import words
 from pages.train import form as train_form
 from pages.train.article import alone, together
 from pages.train.data import Base, Learned, in_language
@@ -24,7 +25,6 @@ from pages.train.settings import (
     Pick,
     apply,
 )
-from pages.ui.language import words
 from tests.helpers.pages import run, told
 from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, ArticleRow, article_measured
 from transformer_core.training.runs.presets import PRESETS, QUICK, fitted

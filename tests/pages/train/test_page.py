@@ -11,12 +11,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.film.reading import listening
+from pages.kit import runs
+from pages.language import prose, words
 from pages.train import form as train_form
 from pages.train.exports import bundle_zip, files_of, run_zip
 from pages.train.panel import attempt
-from pages.train.same_but import one_changes
-from pages.ui import runs
-from pages.ui.language import prose, words
+from pages.train.variant import one_changes
 from tests.helpers.made_runs import SPECS, STEPS, held, made_run, spoil_measures
 from tests.helpers.pages import asks, run, told
 from transformer_core.training.runs.run_list import BOUNDS, RunList
@@ -289,7 +289,7 @@ def test_every_file_can_be_made(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("on_a_network")
 def test_on_a_network_a_run_is_watched_by_link_and_changed_by_its_maker_alone(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("pages.ui.runs.is_person", lambda: True)
+    monkeypatch.setattr("pages.kit.runs.is_person", lambda: True)
     maker = run("train", d_model="32", n_heads="2")
     button(maker, "train.start").click().run()
     own = maker.query_params["run"]

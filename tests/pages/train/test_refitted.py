@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
+from pages.kit import asking
+from pages.kit.asking import ask
+from pages.language import words
 from pages.train.figures import map_chart, moves_chart, reach_of
 from pages.train.refitted import cost_of_aligning, times_as_far, what_is_left
-from pages.ui import asking
-from pages.ui.asking import ask
-from pages.ui.language import words
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import answered, repeats, run, told
 from transformer_core.analysis.refitted_maps import refitted_maps

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pages.language import words
 from pages.train.results import Outcome, outcome, points_apart, separation, verdict_words
-from pages.ui.language import words
 from tests.helpers.made_runs import made_run
 from transformer_core.training.runs.store.records import StoredPoints
 

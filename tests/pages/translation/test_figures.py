@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
+from pages.language import words
 from pages.translation.figures.charts import forced_bars, hiding_chart, likeliest_bars, lines_chart, shown_chance
 from pages.translation.figures.matrices import step_rows, toy_attentions, toy_logits
 from pages.translation.figures.search import LEAST_SPAN, MARKS, by_width_chart, ranked_chart, tree_chart
-from pages.ui.language import words
 from tests.helpers.pages import strings
 
 STRINGS = strings("matrix")

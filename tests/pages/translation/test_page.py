@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.kit.asking import ask
+from pages.kit.models import MORE_MODELS, open_bundle, opener
+from pages.kit.number_format import significant
+from pages.language import words
 from pages.translation.translated import sentences
-from pages.ui.asking import ask
-from pages.ui.language import words
-from pages.ui.models import MORE_MODELS, open_bundle, opener
-from pages.ui.number_format import significant
 from tests.helpers.engine import SOURCE, letters_bundle
 from tests.helpers.pages import answered, asks, repeats, run, show_all, told
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width

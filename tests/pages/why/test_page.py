@@ -10,10 +10,10 @@ import pytest
 
 import transformer_core.analysis.why.joined_positions as joined
 import transformer_core.analysis.why.short_training as short
-from pages.ui.asking import ask
-from pages.ui.language import words
-from pages.ui.models import open_bundle
-from pages.ui.number_format import percent
+from pages.kit.asking import ask
+from pages.kit.models import open_bundle
+from pages.kit.number_format import percent
+from pages.language import words
 from pages.why import gates as gates_question
 from pages.why import heads, query_key, residuals, scaling, times, trials
 from tests.helpers.pages import asks, repeats, run, told

@@ -1,0 +1,134 @@
+"""Five sentences a model, in its language, in each of which something happens; one tap puts one into the box."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.kit.url import current, set_choice, widget_key
+from pages.language import t
+from transformer_core.bundle import Bundle
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence and what happens in it, which tests/pages/kit/test_examples.py measures.
+
+    Args:
+        shows: "turns" (without the word another class wins), "next" (the word is the likeliest next token), "masked"
+            (the same at [MASK]), "open" (no next token, or none at [MASK], has a quarter of the probability), or
+            "writes" (the word stands in the translation).
+        word: that it is about.
+    """
+
+    text: str
+    shows: str
+    word: str = ""
+
+
+CAPTIONS = (
+    "A man in a red shirt is riding a horse.",
+    "A man is sleeping while a woman reads a book.",
+    "An old woman is reading a newspaper on a bench.",
+    "Two young women are dancing in the street.",
+    "Two dogs are playing on the beach.",
+)
+
+
+def _captions(*words: str) -> tuple[Example, ...]:
+    """Return captions with a word of each one's translation."""
+    return tuple(Example(text, "writes", word) for text, word in zip(CAPTIONS, words, strict=True))
+
+
+VERSES = (
+    Example("To be, or not to be: that is the questio", "next", "n"),
+    Example("O Romeo, Romeo! wherefore art thou Rome", "next", "o"),
+    Example("Good morrow, my good lor", "next", "d"),
+    Example("My lord, I prithe", "next", "e"),
+    Example("What is thy nam", "next", "e"),
+)
+SENTENCES = {
+    "sentiment": (
+        Example("The film was not good at all.", "turns", "not"),
+        Example("The actors were bad, the story was good.", "turns", "good"),
+        Example("It is anything but boring.", "turns", "anything but"),
+        Example("It never gets boring.", "turns", "never"),
+        Example("It does not work.", "turns", "not"),
+    ),
+    "sentiment-zh": (
+        Example("这部电影不好看。", "turns", "不"),
+        Example("服务不错，就是太贵了。", "turns", "不错"),
+        Example("房间很小，但是很干净。", "turns", "很干净"),
+        Example("性价比不高。", "turns", "不"),
+        Example("下次不会再来了。", "turns", "不"),
+    ),
+    "bert": (
+        Example("Once upon a [MASK], there was a little girl.", "masked", "time"),
+        Example("The children are [MASK] in the park.", "masked", "playing"),
+        Example("Two [MASK] are playing in the snow.", "masked", "dogs"),
+        Example("Three people are sitting [MASK] a table.", "masked", "at"),
+        Example("She was sad because she lost her [MASK].", "open"),
+    ),
+    "gpt": (
+        Example("Once upon a time, there was a little", "next", "girl"),
+        Example("One day, a little girl named Lily went to the", "next", "park"),
+        Example("A man is wearing a black shirt and blue", "next", "jeans"),
+        Example("Lily had a dog. The dog's name was", "next", "Spot"),
+        Example("The sun was shining and the birds were", "open"),
+    ),
+    "gpt-poem": (
+        Example("秋风入客衣", "next", "，"),
+        Example("一夜东风满洛", "next", "阳"),
+        Example("两岸猿声啼不住，轻舟已过万重", "next", "山"),
+        Example("春眠不觉晓，处处闻啼", "next", "莺"),
+        Example("夜雨落空", "open"),
+    ),
+    **dict.fromkeys(("gpt-char", "lm-gru", "lm-lstm", "lm-rnn"), VERSES),
+    "translation-en-fr": _captions("rouge", "dort", "journal", "dansent", "plage"),
+    "translation-en-de": _captions("roten", "schläft", "Zeitung", "tanzen", "Strand"),
+    "seq2seq-en-fr": _captions("rouge", "dort", "journal", "dansent", "plage"),
+    "seq2seq-en-fr-plain": _captions("rouge", "sourit", "journal", "dansent", "plage"),
+    "translation-en-zh": (
+        Example("Please open the window.", "writes", "把"),
+        Example("It is raining.", "writes", "下雨"),
+        Example("What time is it now?", "writes", "几点"),
+        Example("I do not know.", "writes", "不知道"),
+        Example("My name is Anna.", "writes", "周日"),
+    ),
+    "translation-zh-en": (
+        Example("如果明天下雨，我就待在家里。", "writes", "If"),
+        Example("我是学生。", "writes", "a student"),
+        Example("外面在下雨。", "writes", "raining"),
+        Example("现在几点了？", "writes", "time"),
+        Example("请打开窗户。", "writes", "window"),
+    ),
+}
+
+
+def readable(bundle: Bundle) -> tuple[str, ...]:
+    """Return sentences that a shipped model can read; none of another one."""
+    return tuple(example.text for example in SENTENCES.get(bundle.name, ()))
+
+
+def show_examples(bundle: Bundle) -> None:
+    """Show a shipped model's sentences in one row, which scrolls where it is narrow."""
+    texts = list(readable(bundle))
+    if not texts:
+        return
+    text, key = current("text"), widget_key("example")
+    st.session_state[key] = text if text in texts else None
+    with st.container(key="examples"):
+        st.pills(
+            t("header.examples"), texts, key=key, on_change=_put, args=(key,), label_visibility="collapsed", wrap=False
+        )
+
+
+def _put(key: str) -> None:
+    text = st.session_state[key]
+    if text is not None:  # a second tap on the same one changes nothing
+        set_choice("text", text)
+
+
+def happens_in(bundle: Bundle, text: str) -> str | None:
+    """Return in words what happens in one of the sentences of a shipped model; None for other texts."""
+    found = next((example for example in SENTENCES.get(bundle.name, ()) if example.text == text), None)
+    return None if found is None else t(f"example.{found.shows}", word=found.word)

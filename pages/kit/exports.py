@@ -1,0 +1,186 @@
+"""Files of the figure on the screen: pictures, tables, arrays, a page of its own, and the code that recomputes it.
+
+Each file carries a caption: the model, the arguments, and the texts that were read.
+"""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
+
+import streamlit as st
+
+from pages.figures.charts import Shown, one_line, rows_of, to_png, to_svg
+from pages.figures.charts import to_html as chart_page
+from pages.figures.matrix import MatrixFigure
+from pages.figures.matrix import to_html as matrix_page
+from pages.kit.asking import Answer
+from pages.kit.experiment import covered
+from pages.kit.models import called
+from pages.kit.table_files import panels_csv, rows_csv, tables_of, tables_zip, to_npz
+from pages.language import language, plain, t
+from pages.serving.headers import PLACE_AGAIN
+from transformer_core.bundle import Bundle
+
+TYPES = {
+    "png": ("PNG", "image/png"),
+    "svg": ("SVG", "image/svg+xml"),
+    "csv": ("CSV", "text/csv"),
+    "zip": ("CSV", "application/zip"),
+    "npz": (".npz", "application/octet-stream"),
+    "html": ("HTML", "text/html"),
+    "py": ("Python", "text/x-python"),
+    "ipynb": ("Notebook", "application/x-ipynb+json"),
+}
+Files = dict[str, Callable[[], str | bytes]]
+Shows = Mapping[str, Any]  # what a picture shows of its answer, by name, such as a head
+NOTHING: Shows = MappingProxyType({})
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Files of one figure, as offer_files shows them."""
+
+    files: Callable[[], Files]
+    key: str
+    stem: str
+    note: str
+    title: str
+    covered: bool
+
+
+_OFFERS: ContextVar[list[Offer] | None] = ContextVar("offers", default=None)
+
+
+def code_files(answer: Answer[Any]) -> Files:
+    """Return the script and the notebook that make an answer again, where its call alone does."""
+    about = caption_of(answer.arguments)
+    return {"py": lambda: answer.script, "ipynb": lambda: answer.notebook(about)} if answer.repeatable else {}
+
+
+def offer_files(files: Callable[[], Files], *, key: str, stem: str, note: str, title: str = "") -> None:
+    """Offer files by their endings, each made when somebody asks for it.
+
+    Args:
+        files: returns them; asked once the box is open.
+        key: unique on the page.
+        stem: of the files' names.
+        note: says what they hold.
+        title: of the figure, where it stands beside others.
+    """
+    offer, offers = Offer(files, key, stem, note, title, covered()), _OFFERS.get()
+    if offers is None:
+        _show_offers([offer], key=key)
+    else:
+        offers.append(offer)
+
+
+def one_export(part: Callable[P, T]) -> Callable[P, T]:
+    """Let a part that has several figures end with one export of them all."""
+
+    @wraps(part)
+    def shown(*args: P.args, **kwargs: P.kwargs) -> T:
+        offers: list[Offer] = []
+        outer = _OFFERS.set(offers)
+        try:
+            found = part(*args, **kwargs)
+        finally:
+            _OFFERS.reset(outer)
+        if offers:
+            _show_offers(offers, key=part.__module__)
+        return found
+
+    return shown
+
+
+def _show_offers(offers: list[Offer], *, key: str) -> None:
+    """Show the files of every figure that is not covered in one box."""
+    there = [offer for offer in offers if not offer.covered]
+    box = st.popover(
+        t("export.heading"),
+        icon=":material/download:",
+        key=f"export {key}",
+        on_change="rerun",
+        disabled=not there,
+    )
+    if not box.open or not there:
+        return
+    with box:
+        for offer in there:
+            if len(offers) > 1:
+                st.markdown(f"**{plain(offer.title)}**")
+            with st.container(horizontal=True, gap="small"):
+                for ending, make in offer.files().items():
+                    name, mime = TYPES[ending]
+                    place = f"export {offer.key} {ending}"
+                    st.download_button(name, make, f"{offer.stem}.{ending}", mime, key=place, on_click="ignore")
+            st.caption(offer.note)
+        st.html(f"<script>{PLACE_AGAIN}</script>", unsafe_allow_javascript=True)
+
+
+def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Shows = NOTHING) -> None:
+    """Offer a matrix figure's panels as CSV, the answer as .npz, script and notebook, and a page with the figure.
+
+    PNG and SVG are made by the figure itself, in the browser.
+    """
+    caption, chosen = caption_of(answer.arguments, **of), language()  # files are made where no page is
+    title = figure.title or figure.quantity
+    files: Files = {
+        "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
+        "npz": lambda: to_npz(answer.arrays),
+        "html": lambda: matrix_page(figure, title=title, language=chosen, caption=caption),
+    }
+    offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"), title=title)
+
+
+def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
+    """Offer a chart as PNG, SVG, CSV (several tables in a zip) and page, its answer as .npz, script and notebook."""
+    about, chosen = (label, *caption_of(answer.arguments, **of)), language()  # files are made where no page is
+
+    def files() -> Files:
+        tables = tables_of(rows_of(chart))
+        rows: Files = {"csv": lambda: rows_csv(tables[0]).encode("utf-8-sig")}
+        if len(tables) > 1:
+            rows = {"zip": lambda: tables_zip(tables, stem)}
+        return {
+            "png": lambda: to_png(chart, about),
+            "svg": lambda: to_svg(chart, about),
+            **rows,
+            "npz": lambda: to_npz(answer.arrays),
+            "html": lambda: chart_page(chart, title=label, language=chosen, caption=about[1:]),
+            **code_files(answer),
+        }
+
+    offer_files(files, key=key, stem=stem, note=t("export.note_chart"), title=label)
+
+
+TEXTS = ("text", "pair", "other", "texts", "target", "source", "pasted", "sentence")
+NAMED = ("layer", "head", "token", "place", "step", "row", "seed", "temperature")
+UNSAID = ("n_tokens", "top", "measurement")
+MOST_TEXTS = 3
+SHORT = 40
+
+
+def caption_of(arguments: Mapping[str, Any], **shown: Any) -> tuple[str, ...]:
+    """Return the lines that say what an answer is of.
+
+    Args:
+        arguments: that the answer was asked with.
+        shown: what the picture shows of it besides, by the same names, such as layer and head.
+    """
+    facts, texts = [], []
+    for name, value in {**arguments, **shown}.items():
+        if isinstance(value, Bundle):
+            facts.insert(0, t("caption.model", name=one_line(called(value.name), SHORT)))
+        elif name in TEXTS and isinstance(value, str | tuple):
+            texts += [value] if isinstance(value, str) else [part for part in value if isinstance(part, str)]
+        elif value is not None and name not in UNSAID:
+            said = value if isinstance(value, str) else repr(value)
+            said = one_line(said, SHORT)
+            facts.append(t(f"caption.{name}", value=said) if name in NAMED else f"{name}={said}")
+    quoted = [t("caption.text", text=one_line(text)) for text in texts[:MOST_TEXTS] if text.strip()]
+    return (*filter(None, [" · ".join(facts)]), *quoted)

@@ -1,0 +1,139 @@
+"""A process that computes what takes long, one call after the other, for pages/kit/heavy.py.
+
+It reads pickled calls and writes pickled messages: how far it is, then what came. Both ends are our own, on pipes that
+nobody else has. Random numbers begin anew at each call, as in the script that repeats it.
+"""
+
+import ctypes
+import gc
+import os
+import pickle
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from transformer_core.bundle import Bundle
+from transformer_core.checkpoints import load
+from transformer_core.progress import listening
+from transformer_core.training.runs.store.run_store import RunStore
+
+NICENESS = 10  # pages have priority
+SECONDS_BETWEEN_MESSAGES = 0.2
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model lies, for a process that opens it once more.
+
+    Args:
+        folder: the model's, or the run's.
+        of_run: it is a run's model.
+        frame: the run's moment; None for its end.
+        opened: how often names may have come to mean other models since the server began.
+    """
+
+    name: str
+    folder: Path
+    of_run: bool = False
+    frame: int | None = None
+    opened: int = 0
+
+    def open(self) -> Bundle:
+        """Load the model.
+
+        Raises:
+            BundleError, RunError: what is wrong with it.
+        """
+        bundle = RunStore(self.folder).model(self.frame) if self.of_run else load(self.folder)
+        return replace(bundle, name=self.name)
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the process says: how far it is, or with `ended` what came of the call."""
+
+    done: int = 0
+    total: int = 0
+    ended: bool = False
+    value: Any = None
+    error: Exception | None = None
+
+
+def give_back_memory() -> None:
+    """Collect garbage, and hand back to the machine what the C library keeps of freed tensors: hundreds of MB."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):  # glibc alone has it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+_open = lru_cache(maxsize=4)(Place.open)
+
+
+def _opened(value: Any) -> Any:
+    """Return an argument with the models that it names."""
+    if isinstance(value, Place):
+        return _open(value)
+    return tuple(map(_opened, value)) if isinstance(value, tuple) else value
+
+
+def _result(call: bytes, tell: Callable[[Message], None]) -> Message:
+    last = 0.0
+
+    def listener(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_MESSAGES:
+            last = time.monotonic()
+            tell(Message(done, total))
+
+    try:
+        function, arguments = pickle.loads(call)
+        opened: Mapping[str, Any] = {name: _opened(value) for name, value in arguments.items()}
+        with listening(listener):
+            return Message(ended=True, value=function(**opened))
+    except Exception as error:
+        return Message(ended=True, error=_that_travels(error))
+
+
+def _that_travels(error: Exception) -> Exception:
+    """Return an error with its place, for the log, as it is where the other end can read it, else its words."""
+    error.add_note(f"in the process that computed it:\n{''.join(traceback.format_tb(error.__traceback__))}")
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def serve() -> None:
+    """Compute what is asked until the input ends."""
+    with suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library's prints are no answers
+
+    def tell(message: Message) -> None:
+        pickle.dump(message, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+    torch.set_num_threads(1)
+    first_seed = torch.initial_seed()
+    calls: IO[bytes] = sys.stdin.buffer
+    while True:
+        try:
+            call = pickle.load(calls)
+        except (EOFError, KeyboardInterrupt):
+            return
+        torch.manual_seed(first_seed)
+        try:
+            tell(_result(call, tell))
+        except BrokenPipeError:  # the server has ended
+            return
+        give_back_memory()

@@ -1,0 +1,46 @@
+"""What a page is about: a model, and the text that it reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from transformer_core.bundle import Bundle
+from transformer_core.text import Encoding
+
+
+class _Asked(Protocol):
+    """An answer, as of pages.kit.asking."""
+
+    @property
+    def old(self) -> bool: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class View:
+    """What the header chose: a model and the encoded text that it reads."""
+
+    bundle: Bundle
+    encoding: Encoding
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The model and the text, or both texts of a pair, as functions of the library take them, by keyword."""
+        pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
+        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
+
+    @property
+    def name(self) -> str:
+        """The model's name and the text, of what is asked about them."""
+        return f"{self.bundle.name} {self.encoding.text}"
+
+    def of(self, answer: _Asked) -> "View":
+        """Return this model with the text that an answer of it is of: another one, where the answer is old."""
+        if not answer.old:
+            return self
+        asked = answer.arguments
+        return View(
+            self.bundle, self.bundle.tokenizer.encode(asked["text"], asked.get("pair"), max_len=asked["n_tokens"])
+        )

@@ -1,0 +1,438 @@
+"""Live figures: the route brings the very bytes of the page's run, and nothing where the page would say why."""
+
+import asyncio
+import json
+import re
+import struct
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import vl_convert
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+
+from app import LIVE
+from pages.attention import arcs
+from pages.figures.forms import units_in
+from pages.figures.matrix import unpack
+from pages.kit import component, live, matrix
+from pages.link import LIVE as ROUTED
+from pages.link import linked
+from pages.serving import turns
+from pages.serving.owners import owner_in, signed
+from pages.translation import translated
+from tests.helpers import nightly_but
+from tests.helpers.pages import finished, run
+from transformer_core.analysis.masks.codes import painted_code
+
+TEXT = "The film was not good, but I loved the ending."
+CHINESE = "虽然房间有点小，但是很干净。"
+CASES: list[tuple[str, str, dict[str, str]]] = [
+    ("attention", "heads", {}),
+    (
+        "attention",
+        "heads",
+        {"layer": "2", "head": "3", "step": "mixture", "same_scale": "off", "attention_names": "off"},
+    ),
+    ("attention", "heads", {"step": "scores", "cell": "2.1", "pin_heads": "1.1.1"}),
+    ("attention", "heads", {"model": "gpt"}),
+    ("attention", "heads", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("attention", "heads", {"text": "good film " * 200, "start": "40"}),
+    ("attention", "arcs", {}),
+    ("attention", "arcs", {"attention_direction": "to", "attention_over": "max", "attention_token": "3"}),
+    ("attention", "flow", {}),
+    ("attention", "flow", {"layer": "2", "head": "5", "pin_rollout": "1.2.1"}),
+    ("attention", "flow", {"model": "gpt", "text": "good film " * 60}),
+    ("attention", "tendencies", {"layer": "1", "head": "2"}),
+    ("attention", "tendencies", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("attention", "effect", {"layer": "3", "head": "1"}),
+    ("attention", "effect", {"attention_ablation": "mean", "shown": "attention_effects", "lang": "zh"}),
+    ("masks", "paint", {}),
+    ("masks", "paint", {"masks_preset": "window", "masks_window": "3", "masks_pads": "2", "masks_where": "one"}),
+    ("masks", "paint", {"masks_preset": "painted", "masks_rows": "broken"}),
+    ("masks", "paint", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh", "layer": "1"}),
+    ("masks", "batch", {}),
+    (
+        "masks",
+        "batch",
+        {"masks_lines": "Good.\nA <b>bad</b> film.\nNo.", "masks_source": "2", "pin_masks_batch": "0.1.1"},
+    ),
+    ("masks", "batch", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("home", "verdict", {}),
+    ("home", "verdict", {"model": "gpt", "lang": "zh"}),
+    ("embeddings", "sentence", {"pin_embeddings_cosine": "0.2.1"}),
+    ("embeddings", "sentence", {"embeddings_stage": "after_layers", "text": "good film " * 60}),
+    ("positions", "matrix", {}),
+    ("positions", "matrix", {"positions_length": "2", "positions_d": "2", "positions_dims": "none"}),
+    ("positions", "matrix", {"positions_pos": "30", "positions_pair": "9", "positions_measure": "dot", "lang": "zh"}),
+    ("norm", "vector", {}),
+    ("norm", "vector", {"layer": "2", "norm_sublayer": "final", "norm_token": "3", "norm_power": "-5"}),
+    ("encoder", "layers", {}),
+    ("encoder", "layers", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("encoder", "sum", {}),
+    ("encoder", "sum", {"encoder_of": "1", "shown": "encoder_sum", "lang": "zh"}),
+    ("encoder", "sum", {"encoder_padding_open": "on", "encoder_pads": "3"}),
+    ("encoder", "sure", {}),
+    ("encoder", "sure", {"encoder_temperature": "2.5", "shown": "encoder_sure"}),
+    ("translation", "steps", {}),
+    ("translation", "steps", {"translation_step": "1", "layer": "1", "pin_translation_rows": "0.1.1"}),
+    ("translation", "steps", {"translation_over": "head", "layer": "1", "head": "3", "translation_step": "2"}),
+    ("translation", "cross", {}),
+    ("translation", "cross", {"translation_over": "head", "head": "2", "step": "scores", "text": "Thank you."}),
+    ("translation", "beam", {}),
+    ("translation", "beam", {"translation_depth": "2", "translation_width": "4", "translation_penalty": "1.2"}),
+    ("bert", "fill", {}),
+    ("bert", "fill", {"bert_hidden": "2.4", "lang": "zh"}),
+    ("bert", "fill", {"text": "A <b>[MASK]</b> film.", "bert_predict": "on"}),
+    ("gpt", "next", {}),
+    ("gpt", "next", {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_back": "-2"}),
+    ("gpt", "next", {"text": "good film " * 200, "gpt_back": "-9"}),
+    ("gpt", "draw", {}),
+    ("gpt", "draw", {"gpt_temperature": "1.35", "gpt_top_k": "5", "gpt_top_p": "1.0", "gpt_seed": "7"}),
+    ("lab", "heads", {}),
+    ("lab", "heads", {"lab_off": "encoder.1.2-encoder.0.7", "lab_how": "mean", "lang": "zh"}),
+    ("lab", "heads", {"model": "translation-en-fr", "lab_off": "cross.1.2-encoder.0.3", "lab_kind": "cross"}),
+    ("lab", "steer", {}),
+    ("lab", "steer", {"lab_source": "neuron", "lab_neuron": "5", "lab_strength": "-1.5", "lab_layer": "2"}),
+    ("lab", "steer", {"model": "gpt", "lab_source": "texts", "lab_where": "one", "lab_token": "2", "lang": "zh"}),
+    ("gpt", "write", {}),
+    ("gpt", "write", {"gpt_steps": "6", "gpt_step": "2", "gpt_how": "greedy", "lang": "zh"}),
+    ("gpt", "lens", {}),
+    ("gpt", "lens", {"gpt_back": "-3", "gpt_first": "1", "text": "good film " * 20, "lang": "zh"}),
+    ("gpt", "verse", {}),
+    (
+        "gpt",
+        "verse",
+        {"model": "gpt-poem", "text": "秋风入客衣，", "lang": "zh", "gpt_verse_place": "9"},
+    ),
+    ("gpt", "verse", {"gpt_verse_look": "above", "gpt_verse_line": "秋风"}),
+    ("gpt", "mask", {}),
+    ("gpt", "mask", {"gpt_changed": "-3", "gpt_words": "ghost", "shown": "gpt_moved"}),
+    ("encoder", "edit", {"encoder_other": "The film was good, but I loved the ending."}),
+    ("encoder", "edit", {"encoder_other": "The film was bad.", "shown": "encoder_edit", "lang": "zh"}),
+    ("feed_forward", "curves", {}),
+    ("feed_forward", "curves", {"layer": "2", "feed_forward_token": "3"}),
+    ("feed_forward", "neurons", {}),
+    ("feed_forward", "neurons", {"layer": "1", "feed_forward_neuron": "17", "lang": "zh"}),
+    ("feed_forward", "bernoulli", {}),
+    ("feed_forward", "bernoulli", {"feed_forward_x": "-1.3", "feed_forward_draws": "900"}),
+    ("positions", "sum", {}),
+    ("positions", "sum", {"model": "sentiment-zh", "text": CHINESE, "lang": "zh"}),
+    ("positions", "exponent", {}),
+    ("positions", "exponent", {"positions_xlength": "9", "positions_xd": "12"}),
+    ("positions", "schemes", {}),
+    ("positions", "schemes", {"positions_places": "9", "positions_word": "2", "positions_shown": "terms", "head": "3"}),
+    ("why", "projections", {"why": "projections", "shown": "why_projections"}),
+    (
+        "why",
+        "projections",
+        {"why": "projections", "why_projections_reach": "1.1", "why_projections_vectors": "read", "layer": "2"},
+    ),
+    ("why", "symmetry", {"why": "symmetry"}),
+    ("glass", "cell", {"glass": "encoder.layer1.self_attention.weights", "glass_head": "3", "glass_cell": "4.2"}),
+    ("glass", "cell", {"glass": "encoder.layer0.feed_forward.pre_activation", "lang": "zh", "glass_cell": "99.0"}),
+    ("why", "scaling", {"why": "scaling"}),
+    ("why", "scaling", {"why": "scaling", "why_scaling_width": "64", "lang": "zh"}),
+    ("glass", "cell", {"glass": "class_logits", "text": "A <b>bad</b> film."}),
+    ("why", "symmetry", {"why": "symmetry", "why_symmetry_share": "0.35", "head": "2", "lang": "zh"}),
+]
+MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
+
+BOXES = {"glass": "attention"}  # what stands on several pages, and one of these
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    """Return a client of the route alone."""
+    return TestClient(Starlette(routes=live.live_routes(LIVE)))
+
+
+def asked(page: str, part: str, query: dict[str, str]) -> dict[str, str]:
+    """Return a link to a part of a page that names everything."""
+    own = {"glass_open": "true"} if page in BOXES else {f"{page}_part": part}
+    return {"lang": "en", "model": MODELS.get(page, "sentiment"), "text": TEXT, **own, **query}
+
+
+def pictures_in(body: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the header of an answer, and the bytes of each picture by its key."""
+    (length,) = struct.unpack_from("<I", body)
+    header = json.loads(body[4 : 4 + length])
+    at, found = -(-(4 + length) // 8) * 8, {}
+    for key, size in header["pictures"]:
+        found[key] = body[at : at + size]
+        at += size
+    assert at == len(body)
+    return header, found
+
+
+@pytest.fixture
+def mounted(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Return what pages mount as matrices from now on, by key."""
+    found: dict[str, bytes] = {}
+    mount: Callable[[str], Any] = component.registered
+
+    def noted(name: str) -> Any:
+        def mounting(**options: Any) -> Any:
+            found[options["key"]] = options["data"]
+            return mount(name)(**options)
+
+        return mounting
+
+    for module in (matrix, arcs):
+        monkeypatch.setattr(module, "registered", noted)
+    return found
+
+
+def last_of_its_part(case: tuple[str, str, dict[str, str]]) -> bool:
+    """Tell whether the gate runs a case: of each live part the last one, which says more than the first."""
+    return case == [other for other in CASES if other[:2] == case[:2]][-1]
+
+
+@pytest.mark.parametrize(("page", "part", "query"), nightly_but(CASES, last_of_its_part))
+def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
+    client: TestClient, mounted: dict[str, bytes], page: str, part: str, query: dict[str, str]
+) -> None:
+    link = asked(page, part, query)
+    app = run(BOXES.get(page, page), **link)
+    assert not app.exception
+    answer = client.get(f"/live/{page}/{part}", params=link)
+    assert answer.status_code == 200
+    header, found = pictures_in(answer.content)
+    assert found or header["drawings"] or header["verdicts"] or header["formulas"]
+    for key, data in found.items():
+        assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
+    charts = [element.proto for element in app.get("vega_lite_chart")]
+    for event, rows in header["drawings"].items():
+        (chart,) = (chart for chart in charts if json.dumps(event) in chart.spec)
+        drawn = {data.name: pa.ipc.open_stream(data.data.data).read_all().to_pylist() for data in chart.datasets}
+        placed = {name: [row | {"row": place} for place, row in enumerate(data)] for name, data in rows.items()}
+        assert {name: drawn[name] for name in rows} == placed  # as live.js numbers them
+        check_marks(chart.spec)
+    shown = "".join(element.proto.body for element in app.get("html"))
+    for name, nodes in header["lines"].items():
+        (lines,) = re.findall(f'<div data-lines="{name}">(.*)</div>', shown)
+        assert live.nodes_of(f"<div>{lines}</div>")[0][2 : 2 + len(nodes)] == nodes
+    assert set(header["formulas"].values()) <= {element.value.strip("$\n") for element in app.latex}
+    for name, verdict in header["verdicts"].items():
+        assert live.Verdict(**verdict).html(name) in shown
+    assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}
+    for number in header["numbers"].values():
+        assert f">{number['value']}</div>" in shown
+
+
+def check_marks(spec: str) -> None:
+    """Check that a chart's marks stay when other rows come: none is stacked, and each is known by its row's place."""
+    vega = vl_convert.vegalite_to_vega(spec)
+    assert "stack" not in [one["type"] for data in vega["data"] for one in data.get("transform", ())]
+    units = [json.loads(spec)]
+    while units:
+        unit = units.pop()
+        units += units_in(unit)
+        if "mark" in unit and unit["mark"]["type"] not in ("line", "area"):
+            assert unit["encoding"]["key"] == {"field": "row"}
+
+
+def test_a_long_translation_comes_word_by_word(
+    client: TestClient, mounted: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translated, "MOMENT", 0.0)
+    for part in ("steps", "cross"):
+        link = asked("translation", part, {"text": f"Two dogs and a cat play in the {part} near the house."})
+        words, more = [], True
+        while more:
+            header, found = pictures_in(client.get(f"/live/translation/{part}", params=link).content)
+            said, more = json.dumps(header["lines"]["translation"], ensure_ascii=False), header["more"]
+            assert ("…" in said) is more
+            words.append(said.count("tr-word") - more)
+        assert len(words) > 2
+        assert words == sorted(words)
+        assert not run("translation", **link).exception
+        for key, data in found.items():
+            assert data.rstrip(b"\0") == mounted[key].rstrip(b"\0"), key
+
+
+BROWSER, OTHER, THIRD = ((b"cookie", f"vitrine={signed(letter * 32)}".encode()) for letter in "abc")
+NOBODY = (b"accept", b"*/*")
+RERUN = BackMsg(rerun_script=ClientState(query_string="text=a")).SerializeToString()
+
+
+def through(
+    held: tuple[bytes, bytes] | None,
+    *,
+    by: tuple[bytes, bytes] = BROWSER,
+    message: bytes = RERUN,
+    let_go: bool = False,
+) -> list[str]:
+    """Return in which order a picture that is underway and a page's run are through.
+
+    Args:
+        held: the header of the picture's request; None where there is no picture.
+        by: the header of the page's socket, over which the message comes.
+        let_go: the picture comes once the run has looked; else only after the run.
+    """
+    order: list[str] = []
+
+    async def follow() -> None:
+        done = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await (done.wait() if scope["type"] == "http" else receive())
+            order.append(scope["type"])
+
+        async def receive() -> Message:
+            return {"type": "websocket.receive", "bytes": message}
+
+        async def send(message: Message) -> None:
+            raise AssertionError(message)
+
+        first = live.PicturesFirst(app)
+        scope = {"type": "http", "path": "/live/attention/heads", "headers": [held]}
+        picture = asyncio.create_task(first(scope, receive, send)) if held else None
+        await asyncio.sleep(0)
+        socket = {"type": "websocket", "path": "/_stcore/stream", "headers": [by]}
+        run_of_page = asyncio.create_task(first(socket, receive, send))
+        if let_go:
+            await asyncio.sleep(3 * live.SECONDS_BETWEEN)
+            done.set()
+        await run_of_page
+        done.set()
+        if picture:
+            await picture
+        while first._underway:
+            await asyncio.sleep(live.SECONDS_TO_PAINT)
+
+    finished(follow())
+    return order
+
+
+def test_a_run_waits_for_pictures_of_the_same_browser_a_moment_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MOST_SECONDS_HELD", 60.0)
+    assert through(BROWSER, let_go=True) == ["http", "websocket"]
+    run_first = ["websocket", "http"]
+    assert through(OTHER) == run_first
+    assert through(None) == ["websocket"]
+    assert through(NOBODY, by=NOBODY) == run_first
+    assert through(BROWSER, message=BackMsg(load_git_info=True).SerializeToString()) == run_first
+    monkeypatch.setattr(live, "MOST_SECONDS_HELD", 0.0)
+    assert through(BROWSER) == run_first
+
+
+def test_one_who_asks_for_much_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, gate = list[str](), threading.Semaphore(0)
+
+    def build(_: object) -> live.Live:
+        link = linked()
+        assert link is not None
+        begun.append(link.owner)
+        gate.acquire()
+        return live.Live()
+
+    monkeypatch.setattr(live, "linked_view", lambda: None)
+    app = Starlette(routes=live.live_routes({("attention", "heads"): build}))
+
+    async def ask(by: tuple[bytes, bytes], address: str) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request"}
+
+        async def send(message: Message) -> None:
+            assert message.get("status", 200) == 200
+
+        scope = {"type": "http", "method": "GET", "path": "/live/attention/heads", "query_string": b"", "headers": [by]}
+        await app({**scope, "client": (address, 1)}, receive, send)
+
+    async def everybody() -> None:
+        async with asyncio.TaskGroup() as people:
+            for _ in range(20):
+                people.create_task(ask(BROWSER, "10.0.0.1"))
+            for _ in range(20):
+                people.create_task(ask(NOBODY, "10.0.0.2"))
+            while len(begun) < live.MOST_AT_ONCE:
+                await asyncio.sleep(0)
+            people.create_task(ask(OTHER, "10.0.0.1"))
+            people.create_task(ask(THIRD, "10.0.0.1"))
+            await asyncio.sleep(0)
+            for count in range(1, 3):
+                gate.release()
+                while len(begun) < live.MOST_AT_ONCE + count:
+                    await asyncio.sleep(0)
+            gate.release(50)
+
+    def of(by: tuple[bytes, bytes]) -> str:
+        return owner_in(by[1].decode())
+
+    finished(everybody())
+    at_once, then = begun[: live.MOST_AT_ONCE], begun[live.MOST_AT_ONCE :][:2]
+    assert sorted(at_once) == ["", *[of(BROWSER)] * live.MOST_OF_ONE]  # each in a thread of its own
+    assert then == [of(OTHER), of(THIRD)]
+    assert len(begun) == 42
+
+
+def test_a_stroke_comes_back_with_its_stamp(client: TestClient) -> None:
+    bundle_size = int(
+        unpack(pictures_in(painted(client, {}))[1]["masks_painter"])[0]["panels"][0]["values"]["shape"][0]
+    )
+    mask = np.ones((bundle_size, bundle_size), bool)
+    mask[2, 1] = False
+    body = painted(client, {"masks_preset": "painted", "masks_rows": painted_code(mask), "stamp": "7"})
+    header, arrays = unpack(pictures_in(body)[1]["masks_painter"])
+    assert header["paint"]["stamp"] == 7
+    np.testing.assert_array_equal(arrays[header["paint"]["panel"]] > 0, mask)
+
+
+def painted(client: TestClient, query: dict[str, str]) -> bytes:
+    """Return the answer to a link to the painter."""
+    return client.get("/live/masks/paint", params=asked("masks", "paint", query)).content
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"text": ""},
+        {"text": "x" * 3_000},
+        {"model": "nobody's"},
+        {"model": "../../etc"},
+        {"model": "run:abcdefghij"},
+    ],
+)
+def test_what_cannot_be_read_is_left_to_the_page(client: TestClient, query: dict[str, str]) -> None:
+    answer = client.get("/live/attention/heads", params=asked("attention", "heads", query))
+    assert answer.status_code == 204
+    assert not answer.content
+
+
+def test_odd_links_get_the_defaults_and_unknown_parts_nothing(client: TestClient) -> None:
+    usual = client.get("/live/attention/heads", params=asked("attention", "heads", {})).content
+    odd = {"layer": "99", "head": "-1", "step": "🙂", "lang": "xx", "stamp": "9" * 40, "cell": "9999.9999"}
+    assert client.get("/live/attention/heads", params=asked("attention", "heads", odd)).content == usual
+    for path in ("/live/attention/nothing", "/live/nothing/heads"):
+        assert client.get(path).status_code == 404
+
+
+def test_every_live_part_has_a_case_here() -> None:
+    assert {(page, part) for page, part, _ in CASES} == set(LIVE) == ROUTED
+
+
+def test_a_server_that_stops_begins_nothing_more() -> None:
+    async def ask(lane: turns.Lane, held: asyncio.Event) -> bool:
+        with suppress(turns.NoMoreTurnsError):
+            async with lane.turn("somebody"):
+                return await held.wait()
+        return False
+
+    async def stop() -> list[bool]:
+        lane, held = turns.Lane(1, 1), asyncio.Event()
+        asked = [asyncio.create_task(ask(lane, held)) for _ in range(3)]
+        await asyncio.sleep(0)
+        lane.end()
+        held.set()
+        return await asyncio.gather(*asked, ask(lane, held))
+
+    assert finished(stop()) == [True, False, False, False]
