@@ -29,6 +29,7 @@ lint: ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
 
 bench: ## print the speed tables: the engine and training against peers, pages in a browser, whole runs
 	$(BIN)/pip install -q "transformer-lens==3.9.0"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
-from graphlib import TopologicalSorter
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -21,23 +20,6 @@ from transformer_core.analysis.translation.toy_batch import CONFIG, SOURCE, TARG
 MOST_LINES = 450
 MOST_LINES_PAGE = 120
 MOST_LINES_FUNCTION = 50
-KIT = {"kit", "figures", "serving"}
-ROOMS_THAT_USE_ANOTHER = {  # (a room, the room that it imports); "ui" is the kit itself
-    ("before", "glass"),
-    ("before", "gpt"),
-    ("before", "translation"),
-    ("bert", "glass"),
-    ("compare", "train"),
-    ("home", "glass"),
-    ("masks", "glass"),
-    ("norm", "glass"),
-    ("lectures", "hall"),
-    ("room.py", "glass"),
-    ("server", "hall"),
-    ("train", "film"),
-    ("translation", "attention"),
-    ("translation", "glass"),
-}
 ALLOWED_AT_TOP = {
     "app.py",
     "pages",
@@ -114,51 +96,12 @@ def n_lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
-def test_the_library_knows_nothing_of_pages_and_charts() -> None:
-    assert not importers(sources("transformer_core"), "streamlit", "plotly", "altair", "pandas", "pages")
-
-
-def figures() -> list[Path]:
-    """Return the files that make figures: those of several pages, and each room's own."""
-    return [path for path in sources("pages") if "figures" in path.relative_to(ROOT / "pages").with_suffix("").parts]
-
-
-def test_no_imports_go_in_a_circle() -> None:
-    """Imports inside functions and for type checking count; among the engine's packages there is no circle either."""
-    files = {
-        ".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sources("transformer_core") + sources("pages")
-    }
-    files = {name.removesuffix(".__init__"): path for name, path in files.items()}
-    graph: dict[str, set[str]] = {}
-    packages: dict[str, set[str]] = {}
-    for name, path in files.items():
-        graph[name] = imports(path) & files.keys() - {name}
-        for node in ast.walk(parsed(path)):  # "from package import module" does not read what the package offers
-            if isinstance(node, ast.ImportFrom) and all(f"{node.module}.{alias.name}" in files for alias in node.names):
-                graph[name].discard(node.module or "")
-        own, *others = (".".join(module.split(".")[:2]) for module in (name, *graph[name]))
-        if own.startswith("transformer_core."):
-            packages.setdefault(own, set()).update(o for o in others if o.startswith("transformer_core.") and o != own)
-    TopologicalSorter(graph).prepare()
-    TopologicalSorter(packages).prepare()
-
-
-def test_figures_know_neither_streamlit_nor_torch() -> None:
-    assert not importers(figures(), "streamlit", "torch", "transformer_core", "pages.kit")
-
-
-def test_a_room_imports_the_kit_and_itself_alone() -> None:
-    rooms = {Path(folder).name for folder in folders_of("pages")}
-    pairs = set()
-    for path in sources("pages"):
-        room = path.relative_to(ROOT / "pages").parts[0]
-        for name in imports(path):
-            package, _, rest = name.partition(".")
-            other = rest.partition(".")[0]
-            if package == "pages" and other in rooms - KIT - {room}:
-                pairs.add((room, other))
-    assert pairs - ROOMS_THAT_USE_ANOTHER == set(), "a room imports another room; move what both need to pages/kit"
-    assert ROOMS_THAT_USE_ANOTHER - pairs == set(), "no room needs these pairs any more; remove them from the list"
+def test_the_walls_stand() -> None:
+    """Who imports whom is written in pyproject.toml."""
+    run = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_a_page_holds_no_maths_and_is_short() -> None:

@@ -12,12 +12,12 @@ from pages.serving.limits import limits
 from pages.serving.owners import address, is_home, is_person, may_change, visitor
 from transformer_core.training.runs.beginning import Beginning
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.queue.launcher import Launcher
-from transformer_core.training.runs.queue.slots import is_live as has_place
+from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.run_list import BOUNDS, Bounds, RunList
 from transformer_core.training.runs.store.folder import default_root
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.store.slots import is_live as has_place
 from transformer_core.training.spec import DataSpec, RunSpec
 
 LIVE = ("queued", "starting", "running", "paused")

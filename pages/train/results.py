@@ -14,10 +14,10 @@ from pages.kit.runs import follow, is_live
 from pages.language import joined, plain, section, t
 from pages.train.variant import LITTLE, points, same_but
 from transformer_core.analysis.coming_apart import are_apart, border_of, interval
-from transformer_core.training.runs.beginning import UNDAMAGED
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.tasks.make import UNDAMAGED
 
 MUCH = 10.0  # points
 

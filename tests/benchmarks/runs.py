@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
+from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import IMDB, QUICK
-from transformer_core.training.runs.queue.launcher import Launcher
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.store.folder import Data

@@ -27,8 +27,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from pages.kit.navigation import ICONS
 from tests.helpers.browser import started
+from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import QUICK
-from transformer_core.training.runs.queue.launcher import Launcher
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change
 

@@ -22,11 +22,11 @@ from tests.helpers.tiny_runs import (
     stored_curve,
     wait_for,
 )
+from transformer_core.training.runs import launcher as module
 from transformer_core.training.runs.errors import FULL, RunError
-from transformer_core.training.runs.queue import launcher as module
-from transformer_core.training.runs.queue import slots
-from transformer_core.training.runs.queue.launcher import Launcher, Standby
+from transformer_core.training.runs.launcher import Launcher, Standby
 from transformer_core.training.runs.run_list import Bounds, RunList
+from transformer_core.training.runs.store import slots
 
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8))
 LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))

@@ -10,9 +10,9 @@ import pytest
 from tests.helpers.tiny_runs import SPEC, called, in_state, own_curve, stored_curve, wait_for
 from transformer_core.training.runs import run_list
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.queue.slots import SLOTS
 from transformer_core.training.runs.store.folder import is_held
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.store.slots import SLOTS
 from transformer_core.training.runs.worker import session
 
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8), frames=8)

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformer_core.bundle import Bundle
 from transformer_core.kept_passes import kept_pass
 from transformer_core.layers.blocks import Stream
+from transformer_core.layers.masks import causal_mask, padding_mask
 from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -188,3 +189,22 @@ def read(
         return Prediction(probabilities, trace)
 
     return made() if edits else kept_pass(bundle.model, ("read", encoding.ids, outcome, sites, max_bytes), made)
+
+
+def own_mask(bundle: Bundle, encoding: Encoding) -> Tensor:
+    """Return the mask under which a model reads a text by itself: no padding, and in a GPT nothing that comes later.
+
+    Where config.padding_mask hides padding's queries as well, such a row averages over everything.
+
+    Shapes:
+        returns: (query_pos, key_pos), boolean, True = may attend
+    """
+    size = len(encoding)
+    hidden = padding_mask(torch.tensor([encoding.ids]), bundle.config.padding)
+    allowed = torch.ones(size, size, dtype=torch.bool) if hidden is None else hidden[0, 0].expand(size, size)
+    if is_causal(bundle):
+        return allowed & causal_mask(size)
+    allowed = allowed.clone()
+    if hidden is not None and bundle.config.padding_mask != "keys":
+        allowed[~hidden[0, 0, 0]] = True
+    return allowed

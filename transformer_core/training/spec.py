@@ -54,6 +54,7 @@ BOUNDS = {
     "length": (2, 24),
 }
 LONGEST_NAME = 80
+START = "start"  # the folder, in that of a run, of the model that it starts from
 MOST_EDITS, LONGEST_EDITS = 2_000, 400_000  # of the weights that a run begins with; characters as JSON
 MOST_STEPS = 300_000  # of a run; each is kept
 LABELS_OF_REVIEWS = ("negative", "positive")
@@ -290,6 +291,11 @@ class RunSpec:
             )
         if not isinstance(self.softmax_before_loss, bool):
             raise ValueError(f"softmax_before_loss={self.softmax_before_loss!r} must be True or False")
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether the run starts from weights in its folder: a damaged model's, or those of another run's frame."""
+        return self.start is not None or (self.origin is not None and self.origin.frame is not None)
 
     @property
     def kind(self) -> str:

@@ -12,8 +12,8 @@ from transformer_core.analysis.attention.occlusion import occlusion, substitutes
 from transformer_core.analysis.attention.tendencies import tendencies_of
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.feed_forward.neurons import without_neuron
-from transformer_core.analysis.masks.masked_head import masked_head, own_mask, padded_encoding
-from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, read, require_outcome
+from transformer_core.analysis.masks.masked_head import masked_head, padded_encoding
+from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, own_mask, read, require_outcome
 from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
 from transformer_core.analysis.words.vocabulary import embedding_matrix
 from transformer_core.bundle import MODELS, Bundle

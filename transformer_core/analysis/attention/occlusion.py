@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.analysis.masks.masked_head import own_mask
-from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text, require_outcome
+from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text, own_mask, require_outcome
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.masks.codes import mask_from_code
-from transformer_core.analysis.outcome import KINDS, conclude, is_causal, one_text, outcome_of, scope_of
+from transformer_core.analysis.outcome import KINDS, conclude, one_text, outcome_of, own_mask, scope_of
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import masked_softmax
-from transformer_core.layers.masks import HIDDEN, causal_mask, padding_mask
+from transformer_core.layers.masks import HIDDEN
 from transformer_core.probe import Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -74,25 +74,6 @@ def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) 
         special=encoding.special + (True,) * pads,
         unknown=encoding.unknown + (False,) * pads,
     )
-
-
-def own_mask(bundle: Bundle, encoding: Encoding) -> Tensor:
-    """Return the mask under which a model reads a text by itself: no padding, and in a GPT nothing that comes later.
-
-    Where config.padding_mask hides padding's queries as well, such a row averages over everything.
-
-    Shapes:
-        returns: (query_pos, key_pos), boolean, True = may attend
-    """
-    size = len(encoding)
-    hidden = padding_mask(torch.tensor([encoding.ids]), bundle.config.padding)
-    allowed = torch.ones(size, size, dtype=torch.bool) if hidden is None else hidden[0, 0].expand(size, size)
-    if is_causal(bundle):
-        return allowed & causal_mask(size)
-    allowed = allowed.clone()
-    if hidden is not None and bundle.config.padding_mask != "keys":
-        allowed[~hidden[0, 0, 0]] = True
-    return allowed
 
 
 def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:

@@ -8,19 +8,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import nn
 
-from transformer_core.bundle import Bundle, load_bundle, save
+from transformer_core.bundle import Bundle, save
 from transformer_core.bundle_files import TOKENIZER, BundleError
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ORIGIN, START
 from transformer_core.training.runs.worker.recorder import save_weights
-from transformer_core.training.spec import RunSpec
-
-UNDAMAGED = "undamaged"  # among a run's baselines: what the model reached as it was
-MOST_BYTES = 512 << 20  # as a run's frames may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,22 +58,3 @@ def copy_beginning(run: Path, folder: Path) -> None:
     """
     shutil.copytree(run / START, folder / START)
     shutil.copyfile(run / ORIGIN, folder / ORIGIN)
-
-
-def begun_with(spec: RunSpec, folder: Path | None, device: torch.device) -> Bundle | None:
-    """Return the undamaged model that a run starts from, None where it starts from fresh weights or from a frame.
-
-    Raises:
-        RunError: it is missing, damaged on the disk, or of another kind than the data call for.
-    """
-    if spec.start is None:
-        return None
-    if folder is None:
-        raise RunError(f"the model {spec.start.model!r} that the run begins with must lie in the run's folder")
-    try:
-        bundle = load_bundle(folder / START, device=device.type, max_bytes=MOST_BYTES)
-    except BundleError as error:
-        raise RunError(f"the model that the run begins with cannot be read: {error!s:.300}") from None
-    if bundle.kind != spec.data.kind:
-        raise RunError(f"the run begins with a {bundle.kind}; its data call for a {spec.data.kind}")
-    return bundle

@@ -16,7 +16,6 @@ from transformer_core.training.runs.beginning import Beginning, copy_beginning, 
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.exchange.export_run import export_run
 from transformer_core.training.runs.exchange.import_run import import_run
-from transformer_core.training.runs.queue.slots import Queue, is_live
 from transformer_core.training.runs.settings import numbered
 from transformer_core.training.runs.store.folder import (
     ABOUT,
@@ -41,6 +40,7 @@ from transformer_core.training.runs.store.folder import (
     write_whole,
 )
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.store.slots import Queue, is_live
 from transformer_core.training.spec import RunSpec
 
 FORMAT = 1

@@ -5,18 +5,21 @@ from pathlib import Path
 
 import torch
 
-from transformer_core.bundle import Bundle
+from transformer_core.bundle import Bundle, load_bundle
+from transformer_core.bundle_files import BundleError
 from transformer_core.training.corpora.reviews import passage, reviews
 from transformer_core.training.examples import Example, split
 from transformer_core.training.intake.labelled import read_rows
-from transformer_core.training.runs.beginning import UNDAMAGED, begun_with
-from transformer_core.training.spec import RunSpec
+from transformer_core.training.spec import START, RunSpec
 from transformer_core.training.tasks.characters import character_task
 from transformer_core.training.tasks.classification import classification_task
 from transformer_core.training.tasks.masked import masked_task
 from transformer_core.training.tasks.pairs import pairs_of
 from transformer_core.training.tasks.sequences import pair_task, sequence_task
 from transformer_core.training.tasks.task import Task
+
+UNDAMAGED = "undamaged"  # among a run's baselines: what the model reached as it was
+MOST_BYTES = 512 << 20  # as a run's frames may take
 
 
 def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = None) -> Task:
@@ -33,7 +36,7 @@ def make_task(spec: RunSpec, folder: Path | None, device: torch.device | None = 
     """
     device = device or torch.device("cpu")
     spec.data.require_fitting()
-    begun = begun_with(spec, folder, device)
+    begun = _begun_with(spec, folder, device)
     task = _task(spec, folder, device, begun)
     return task if begun is None else _compared(task, begun)
 
@@ -93,3 +96,22 @@ def _require_count(spec: RunSpec, found: int) -> None:
     given = spec.data.given
     if given is not None and given.count != found:
         raise ValueError(f"given={given!r} is not what lies in {spec.data.file}, which counts {found:,}")
+
+
+def _begun_with(spec: RunSpec, folder: Path | None, device: torch.device) -> Bundle | None:
+    """Return the undamaged model that a run starts from, None where it starts from fresh weights or from a frame.
+
+    Raises:
+        ValueError: it is missing, damaged on the disk, or of another kind than the data call for.
+    """
+    if spec.start is None:
+        return None
+    if folder is None:
+        raise ValueError(f"the model {spec.start.model!r} that the run begins with must lie in the run's folder")
+    try:
+        bundle = load_bundle(folder / START, device=device.type, max_bytes=MOST_BYTES)
+    except BundleError as error:
+        raise ValueError(f"the model that the run begins with cannot be read: {error!s:.300}") from None
+    if bundle.kind != spec.data.kind:
+        raise ValueError(f"the run begins with a {bundle.kind}; its data call for a {spec.data.kind}")
+    return bundle

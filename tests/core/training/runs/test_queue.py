@@ -5,9 +5,9 @@ import time
 import pytest
 
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.queue import slots
-from transformer_core.training.runs.queue.slots import MOST_PAUSES, MOST_RUNS, Queue, most_pauses, most_runs
+from transformer_core.training.runs.store import slots
 from transformer_core.training.runs.store.folder import LOCK, hold, is_held
+from transformer_core.training.runs.store.slots import MOST_PAUSES, MOST_RUNS, Queue, most_pauses, most_runs
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from transformer_core.training.runs.store.folder import ORIGIN, START
-from transformer_core.training.runs.worker.build_run import takes_weights
 from transformer_core.training.spec import RunSpec
 
 COMMAND = "python repeat.py"
@@ -47,7 +46,7 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
         facts: of the run, as RunStore.facts returns them: device, threads and versions.
     """
     files = [spec.data.file] if spec.data.file else []
-    if takes_weights(spec):
+    if spec.takes_weights:
         files.append(ORIGIN)
     if spec.start is not None:
         files.append(f"the folder {START}")

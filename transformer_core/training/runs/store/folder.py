@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 from filelock import FileLock, Timeout
 
 from transformer_core.training.runs.errors import RunError, in_words
+from transformer_core.training.spec import START
 
 try:
     import fcntl
@@ -27,7 +28,7 @@ except ImportError:  # not on Windows
 
 ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "tokenizer.json"
 ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
-STATE, FRAMES, BUNDLE, START = "state", "frames", "bundle", "start"
+STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
 RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
 REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE = "request", "launch.lock", "paused", "kept", "followed", "reserve"
 RESERVED_NAMES = {

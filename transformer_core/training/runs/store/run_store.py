@@ -16,7 +16,6 @@ from transformer_core.bundle import MODELS, Bundle, load_weights, make_config
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
-from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.database import from_blob, open_reader
 from transformer_core.training.runs.store.folder import (
     DATABASE,
@@ -43,6 +42,7 @@ from transformer_core.training.runs.store.records import (
     Status,
     StoredPoints,
 )
+from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.spec import RunSpec
 
 LAST_LINES, LAST_BYTES = 4, 2_000

@@ -76,11 +76,6 @@ def compute_repeatably(device: torch.device, threads: int) -> None:
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
-def takes_weights(spec: RunSpec) -> bool:
-    """Tell whether a run starts from weights in its folder: a damaged model's, or those of another run's frame."""
-    return spec.start is not None or (spec.origin is not None and spec.origin.frame is not None)
-
-
 def build_run(
     spec: RunSpec, task: Task, device: torch.device, *, folder: Path | None = None, tokenizer_sha256: str = ""
 ) -> Run:
@@ -107,7 +102,7 @@ def build_run(
             initialize_unit_embeddings(model)
         elif spec.network.initial == "normal" and spec.kind == spec.data.kind:  # a recurrent model's config says so
             initialize_normally(model)
-    if takes_weights(spec) and folder is not None:
+    if spec.takes_weights and folder is not None:
         _take_over(model, folder, tokenizer_sha256)
     return Run(
         model.to(device), task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=spec.training
@@ -138,7 +133,7 @@ def prepare(store: RunStore, writer: RunWriter, make_task: TaskMaker) -> Prepare
     if not facts:
         facts = _facts_of(spec, task, device, n_parameters=n_parameters, threads=threads, steps=steps)
         facts["tokenizer_sha256"] = vocabulary
-        if takes_weights(spec):
+        if spec.takes_weights:
             facts["notes"].append(_describe_taken(run.model, spec, folder))
         if task.points is not None:
             writer.set_points(task.points.texts, task.points.labels, task.points.held_out)

@@ -10,7 +10,6 @@ from filelock import FileLock
 
 from transformer_core.training.loop import DivergedError, TrainingStep
 from transformer_core.training.runs.errors import RunError, in_words, words_of
-from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.database import RunWriter, StepRow
 from transformer_core.training.runs.store.folder import (
     LOCK,
@@ -22,6 +21,7 @@ from transformer_core.training.runs.store.folder import (
     reserve_room,
 )
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, prepare
 from transformer_core.training.runs.worker.control import Control
 from transformer_core.training.runs.worker.finish_run import finish_run

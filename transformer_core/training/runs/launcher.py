@@ -19,10 +19,10 @@ from typing import Any
 from filelock import FileLock
 
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
-from transformer_core.training.runs.queue.slots import Queue
 from transformer_core.training.runs.store.folder import Data, put_data
 from transformer_core.training.runs.store.records import ENDED, Estimate
 from transformer_core.training.runs.store.run_store import NEVER_STARTED, RunStore
+from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.spec import RunSpec
 
 COMMAND = (sys.executable, "-m", "transformer_core.training.runs.worker.process")

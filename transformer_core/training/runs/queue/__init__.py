@@ -1,1 +1,0 @@
-"""Starting runs: the queue for processors, and the launcher of worker processes."""
