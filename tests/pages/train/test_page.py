@@ -61,7 +61,7 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
     """Keep the runs of a test in a folder of its own, and start nothing."""
     made = _Launcher()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    for module in ("train.form", "ui.runs"):
+    for module in ("train.form", "kit.runs"):
         monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
     monkeypatch.setattr(train_form, "_measuring", _AtOnce())
     train_form._known.clear()
