@@ -26,7 +26,7 @@ from pages.masks.page import MASKS
 from pages.norm.page import NORM
 from pages.positions.page import POSITIONS
 from pages.room import live_parts
-from pages.running_sign import underway_routes
+from pages.running_sign import running_routes
 from pages.serving.index import index_routes
 from pages.serving.owners import GiveKey
 from pages.serving.traffic import ChangesFirst
@@ -46,7 +46,7 @@ app = st.App(
     lifespan=lifespan,
     routes=[
         *film_routes(),
-        *underway_routes(),
+        *running_routes(),
         *live_routes(LIVE),
         *file_routes(),
         *projector_routes(),

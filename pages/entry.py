@@ -10,7 +10,7 @@ from pages.kit.navigation import ICONS, register, show_next
 from pages.kit.search import show_search
 from pages.kit.url import arrive, go_to
 from pages.language import ASSETS, language, stylesheet, t
-from pages.running_sign import show_underway
+from pages.running_sign import show_running
 from pages.serving.headers import NAME_LANGUAGE
 from pages.serving.limits import limits
 
@@ -40,7 +40,7 @@ find_newest()
 if hall:
     ask_in_hall()
 else:
-    show_underway(page.url_path)
+    show_running(page.url_path)
     show_search()
     show_tour()
 page.run()

@@ -132,9 +132,9 @@ def section(page: str, name: str) -> str:
     return prose(language(), page)[name]
 
 
-def strings(prefix: str, tongue: str | None = None) -> dict[str, str]:
-    """Return all words whose keys start with ``prefix.``, without that prefix; in the language chosen or `tongue`."""
-    return dict(_words_under(f"{prefix}.", tongue or language()))
+def strings(prefix: str, lang: str | None = None) -> dict[str, str]:
+    """Return all words whose keys start with ``prefix.``, without that prefix; in the language chosen or `lang`."""
+    return dict(_words_under(f"{prefix}.", lang or language()))
 
 
 @lru_cache(maxsize=256)

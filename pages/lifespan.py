@@ -63,8 +63,8 @@ async def _tidy_now_and_then() -> None:
 def _warm_up() -> None:
     torch.set_num_threads(1)
     threadpool_limits(1)  # else threads of NumPy's products spin between them: 50 ms of each visit of Positions
-    for tongue in LANGUAGES:
-        words(tongue)  # an error can be said even where no file can be opened any more
+    for lang in LANGUAGES:
+        words(lang)  # an error can be said even where no file can be opened any more
     for name in shipped_names():
         try:
             bundle = open_bundle(name)

@@ -11,7 +11,7 @@ from pages.glass.box import under_the_glass
 from pages.hall.scene import part_of_scene, question_open, under_question
 from pages.kit.controls import Choice, Control, Values
 from pages.kit.experiment import while_asked
-from pages.kit.glossary import begin_page, offer_glossary, tell
+from pages.kit.glossary import begin_page, offer_glossary, show_prose
 from pages.kit.header import View, language_and_share
 from pages.kit.live import Live, follow
 from pages.kit.navigation import choice_of_part
@@ -71,7 +71,7 @@ def model_page(
         view = look()
     explore(view)
     with st.expander(t(story), icon=":material/school:"):
-        tell(section(name, "why"))
+        show_prose(section(name, "why"))
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ class Page:
             above, _, below = prose(language(), name).get(f"look_{part.name}", "").partition("\n\n")
             with st.container(key="picture"):
                 if above:
-                    tell(above)
+                    show_prose(above)
                 with under_question("part", here=part.name == part_of_scene(key, first)):
                     found = part.show(view)
                 if below:
-                    tell(below)
+                    show_prose(below)
                 if part.sites is not None:
                     self.glass(found if isinstance(found, View) else view, sites=part.sites or self.sites)
 

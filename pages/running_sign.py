@@ -72,7 +72,7 @@ def _ended(run: str) -> dict[str, Any] | None:
     return None if store is None or is_live(store.status()) else _told(store) | {"ended": True}
 
 
-def underway_routes() -> list[Route]:
+def running_routes() -> list[Route]:
     """Return the route "runs/underway" for st.App, below server.baseUrlPath."""
     snapshot = _Snapshot()
 
@@ -92,7 +92,7 @@ def underway_routes() -> list[Route]:
     return [Route(below_base("runs/underway"), underway)]
 
 
-def show_underway(page: str) -> None:
+def show_running(page: str) -> None:
     """Show the sign; where it is clicked, open its run.
 
     Args:

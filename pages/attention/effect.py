@@ -85,11 +85,11 @@ def show_boards(view: View, board: Picture) -> Cover:
     with cover.picture():
         show_picture(board, on_cell=on_board)
         export_picture(board)
-        tell_causes(found)
+        show_causes(found)
     return cover
 
 
-def tell_causes(found: HeadEffects) -> None:
+def show_causes(found: HeadEffects) -> None:
     """Show the rank correlation of greatest weight and effect, and name heads of large weight and small effect."""
     layer, head = found.most_effect
     say(

@@ -10,7 +10,7 @@ from pages.kit.asking import ask
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Choice, Values
 from pages.kit.experiment import Cover, ask_first, fragment, options_of, say, say_number
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -98,7 +98,7 @@ def _rollout(view: View) -> tuple[Picture, Drawing]:
 def show_rollout(view: View) -> None:
     """Show rollout beside the last layer's weights: as matrices, and as what the verdict rests on."""
     st.subheader(t("attention.rollout"), anchor=False)
-    tell(section("attention", "rollout"))
+    show_prose(section("attention", "rollout"))
     st.latex(ROLLOUT)
     matrices, led = _rollout(view)
     show_picture(matrices)
@@ -120,7 +120,7 @@ def rests_on(view: View) -> str:
 def show_evidence(view: View) -> None:
     """Ask whether the weights agree with the effect of hiding each word, then measure it."""
     st.subheader(t("attention.evidence"), anchor=False)
-    tell(section("attention", "evidence"))
+    show_prose(section("attention", "evidence"))
     if not concludes(view):
         return
     substitute = SUBSTITUTE.show(view)

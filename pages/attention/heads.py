@@ -9,7 +9,7 @@ from pages.figures.heads import heads_grid
 from pages.kit.asking import ask
 from pages.kit.controls import Switch, Values
 from pages.kit.experiment import ask_first, experiment, options_of
-from pages.kit.explanation import show_because
+from pages.kit.explanation import show_explanation
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -75,7 +75,7 @@ def _show(view: View) -> None:
     with dropout_place:
         try_dropout(view, layer, head)
     with words_place:  # last, because it is slow: each word is hidden in turn
-        show_because(view)
+        show_explanation(view)
 
 
 def names_of_heads(view: View, heads: Heads, least: float) -> list[list[str]]:

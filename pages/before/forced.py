@@ -47,7 +47,7 @@ def _table(found: ForcedAndFree) -> str:
 def try_forced(view: View) -> None:
     """Ask for a right translation and which of the two ways has more of its words; show both, word by word."""
     TARGET.show_box(view)
-    answer = TARGET.tell(view)
+    answer = TARGET.note(view)
     if answer is None:
         return
     found = answer.value

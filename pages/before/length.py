@@ -7,7 +7,7 @@ from pages.before.recurrent import STATES
 from pages.kit.asking import ask_once
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.models import model_folders, open_bundle
 from pages.kit.number_format import markdown_table, milliseconds
@@ -75,7 +75,7 @@ def _show(view: View) -> None:
     """Ask who loses most, show BLEU by length, and translate the typed sentence by the same models."""
     found = _show_measured()
     _translate(view, tuple(name for name in found.models if name in model_folders()))
-    tell(
+    show_prose(
         section("before", "length_note").format(sentences=f"{int(found.sentences.sum()):,}", beam=found.beam),
         small=True,
     )

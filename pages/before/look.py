@@ -53,7 +53,7 @@ def _show_other() -> Bundle | None:
     return open_or_say(OTHER.show())
 
 
-def _tell_translations(view: View, own: str, other: Bundle | None = None, others: str = "") -> None:
+def _show_translations(view: View, own: str, other: Bundle | None = None, others: str = "") -> None:
     lines = [(view.bundle.name, own)] + ([(other.name, others)] if other is not None else [])
     st.markdown("  \n".join(f"{plain(name)}: **{plain(text) or '…'}**" for name, text in lines))
 
@@ -76,7 +76,7 @@ def _recurrent(view: View, found: WordAlignment) -> Looks:
 def _alone(view: View) -> None:
     answer = ask_once(word_alignment, **view.asked)
     _show_looks([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
-    _tell_translations(view, answer.value.translation)
+    _show_translations(view, answer.value.translation)
 
 
 def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
@@ -86,7 +86,7 @@ def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
     weights = weights_over(found.other.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.other.target, found.other.source)
     _show_looks([_recurrent(view, found.bundle), right], answer, f"same|{over}{layer}.{head}|{view.encoding.text}")
-    _tell_translations(view, found.own, other, found.others)
+    _show_translations(view, found.own, other, found.others)
     apart, agree = compared(found.bundle.weights[0], weights)
     by_layer = " · ".join(f"{layer}: {share:.0%}" for layer, share in enumerate(found.agree))
     numbers = {"agree": f"{float(agree):.0%}", "apart": f"{float(apart.mean()):.0%}", "layers": by_layer}
@@ -100,7 +100,7 @@ def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
     weights = weights_over(found.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.target, found.source)
     _show_looks([_recurrent(view, own.value), right], own, version=f"own|{over}{layer}.{head}|{view.encoding.text}")
-    _tell_translations(view, own.value.translation, other, found.translation)
+    _show_translations(view, own.value.translation, other, found.translation)
 
 
 def _aligned(view: View, text: str) -> Answer[WordAlignment]:
@@ -114,7 +114,7 @@ PROBE = Text("before_probe", "Two young women are playing in the blue water.", l
 @experiment("before_look_open", "before.try_look")
 def _word_experiment(view: View) -> None:
     PROBE.show_box(view)
-    answer = PROBE.tell(view)
+    answer = PROBE.note(view)
     if answer is None:
         return
     text = answer.arguments["text"]

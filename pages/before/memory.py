@@ -27,7 +27,7 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Switch
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.number_format import percent
@@ -60,7 +60,7 @@ def _show_survivors(view: View, *, key: str) -> None:
     say(worded(view, "least_measured", place=least, word=word, share=percent(best[least])))
 
 
-def _tell_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
+def _show_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
     """Say at which words least and most is kept, special tokens left out."""
     words = [place for place, special in enumerate(view.encoding.special) if not special]
     if len(words) < 2:
@@ -145,7 +145,7 @@ def _show_gates(view: View, direction: str, *, sort: bool) -> None:
     with bars_place:
         kept = found.kept.mean(1)
         _show_by_word(view, found.tokens, kept, answer, "kept")
-        _tell_extremes(view, found.tokens, kept)
+        _show_extremes(view, found.tokens, kept)
 
 
 def _show_states(view: View, direction: str, *, sort: bool) -> None:
@@ -220,7 +220,7 @@ def _show_summary(view: View) -> None:
     if has_gates(view):
         st.markdown(f"**{t('before.share_title')}**")
         _show_survivors(view, key="before_share")
-        tell(section("before", "share_note"), small=True)
+        show_prose(section("before", "share_note"), small=True)
     _blind_experiment(view)
     try_forced(view)
 

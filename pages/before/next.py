@@ -11,7 +11,7 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import clickable, show_chart, show_drawing
 from pages.kit.controls import Slider
 from pages.kit.experiment import ask_first, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.models import model_names, offer_model, open_bundle
 from pages.kit.navigation import open_page
@@ -149,7 +149,7 @@ def _compare(view: View) -> None:
         say(_table(found))
     data = next((name for name in found.data if name), "")
     if data:
-        tell(section("before", "beside_note").format(data=corpus_word(data)), small=True)
+        show_prose(section("before", "beside_note").format(data=corpus_word(data)), small=True)
 
 
 def _offer_textbook(view: View) -> None:
@@ -160,7 +160,7 @@ def _offer_textbook(view: View) -> None:
     values = {name: f"{count:,}" for name, count in (("one_hot", found.one_hot), ("embedded", found.embedded))}
     reads = "one_hot" if model.config.one_hot else "embedded"
     sizes = {"vocab": model.config.vocab_size, "units": UNITS}
-    tell(joined(t(f"before.reads_{reads}"), t("before.textbook", **sizes, **values)), small=True)
+    show_prose(joined(t(f"before.reads_{reads}"), t("before.textbook", **sizes, **values)), small=True)
     if st.button(t("before.textbook_train"), icon=":material/model_training:", type="tertiary", key="before_textbook"):
         open_page("train", {"lang": language(), "preset": RECURRENT_LM.name})
 

@@ -8,7 +8,7 @@ from pages.before.recurrent import show_direction, worded, worded_section
 from pages.kit.asking import ask_once
 from pages.kit.controls import Kept, Slider
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.pickers import shown_word
@@ -123,7 +123,7 @@ def _show(view: View) -> None:
             note = section("before", "step_note_one_hot")
         else:
             note = worded_section(view, "step_note", scale=f"{model.scale:.2f}")
-        tell(note, small=True)
+        show_prose(note, small=True)
 
 
 STEP = Part("before", "step", _show, group="reads")

@@ -9,7 +9,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import Text
 from pages.kit.experiment import say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.kit.last_text import in_words, require_length
 from pages.kit.number_format import markdown_table, percent
@@ -44,7 +44,7 @@ def _show(view: View) -> View:
         needs_other(view, KIND)
         return view
     QUESTION.show_box(view)
-    pair = QUESTION.tell(view)
+    pair = QUESTION.note(view)
     if pair is None:
         return view
     answer = ask(
@@ -89,7 +89,7 @@ def _show_spans(answer: Answer[Answers], pair: Encoding) -> None:
     say(said + (" " + t("bert.backwards") if found.backwards else ""), small=True)
     if found.truncated:
         st.caption(t("bert.pair_cut", count=found.truncated, most=len(pair)))
-    tell(section("bert", "answers_after"))
+    show_prose(section("bert", "answers_after"))
 
 
 ANSWERS = Part("bert", "answers", _show, sites=("span_logits",), group="further")

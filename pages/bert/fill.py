@@ -21,7 +21,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Switch, Values
 from pages.kit.experiment import Cover, ask_first, experiment, say, say_number
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live, show_lines
 from pages.kit.number_format import percent
@@ -67,7 +67,7 @@ def _show(view: View) -> View:
         if len(read.places) > MOST_SHOWN:
             st.caption(t("bert.more_masks", shown=MOST_SHOWN, count=len(read.places)))
     FILL.follow(view)
-    tell(section("bert", "fill_try"), small=True)
+    show_prose(section("bert", "fill_try"), small=True)
     _hardest(view, read)
     return masked_view(view, read)
 

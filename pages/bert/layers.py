@@ -18,7 +18,7 @@ from pages.figures.lens import stage_names
 from pages.kit.asking import Answer, ask
 from pages.kit.charts import clickable, show_chart
 from pages.kit.experiment import Cover, ask_first, experiment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.number_format import markdown_table, percent
 from pages.kit.waiting import BRIEF, awaited
@@ -55,7 +55,7 @@ def _show(view: View) -> View:
         with table:
             say(_table(found, stages))
             say(section("bert", f"lens_{view.bundle.config.norm_order}"), small=True)
-    tell(section("bert", "layers"))
+    show_prose(section("bert", "layers"))
     _each(view, read)
     return masked_view(view, read)
 

@@ -6,7 +6,7 @@ from pages.bert.figures.tokens import hues_of_kinds, labels_figure, marked_text
 from pages.kit.asking import ask
 from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.models import offer_model
@@ -70,7 +70,7 @@ def _pieces(view: View, found: TokenLabels) -> None:
     """Ask whether all tokens of a word agree, where the text has a word of several."""
     several = sum(len(own) >= SEVERAL for own in found.places)
     if not several:
-        tell(section("bert", "names_after"))
+        show_prose(section("bert", "names_after"))
         return
     options, question = options_of("bert.agree_{}", ("all", "some", "none")), section("bert", "try_pieces")
     cover = ask_first(question.format(count=several), options, name="bert_pieces", about=view.name)

@@ -10,7 +10,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_CHARACTERS, MOST_TOKENS, View
 from pages.kit.last_text import in_words, require_length
 from pages.kit.url import set_choice
@@ -65,7 +65,7 @@ def show_second(view: View) -> Encoding | None:
         st.info(t("bert.no_pair_head", name=plain(view.bundle.name)), icon=":material/info:")
         return None
     SECOND.show_box(view)
-    pair = SECOND.tell(view)
+    pair = SECOND.note(view)
     if pair is not None and pair.truncated:
         st.caption(t("bert.pair_cut", count=pair.truncated, most=most_tokens(view)))
     return pair
@@ -117,7 +117,7 @@ def _offer_swap(view: View, pair: Encoding) -> None:
 def _verdict(follows: float) -> None:
     st.subheader(t("bert.yes" if follows > 0.5 else "bert.no"), anchor=False)
     show_verdict(verdict_of((t("bert.goes"), t("bert.goes_not")), (follows, 1 - follows)))
-    tell(section("bert", "pair_note"))
+    show_prose(section("bert", "pair_note"))
 
 
 def verdict_outcome(before: float, after: float) -> str:

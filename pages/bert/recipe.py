@@ -10,7 +10,7 @@ from pages.kit.asking import ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Seed, Slider
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import show_lines
 from pages.kit.waiting import awaited
@@ -62,7 +62,7 @@ def _show(view: View) -> View:
         )
     counted = {"copies": f"{found.copies:,}", "share": f"{chosen:.2%}", "asked": f"{percent}%"}
     st.caption(t("bert.shares_note", **counted))
-    tell(section("bert", "recipe_why"))
+    show_prose(section("bert", "recipe_why"))
     _ways(view, seed)
     return view
 

@@ -9,7 +9,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.language import plain, section, strings, t
@@ -29,7 +29,7 @@ def _show(view: View) -> View:
     answer = ask(segment_rows, **asked_of_pair(view, pair))
     _rows(view, answer)
     _numbers(answer.value)
-    tell(section("bert", "segments_sum"))
+    show_prose(section("bert", "segments_sum"))
     found = answer.value
     show_chart(
         lengths_chart(

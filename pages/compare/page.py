@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.compare.pair import choose_two, show_differences, show_gap, show_measures
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.navigation import open_page
 from pages.language import section, t
 from pages.room import heading
@@ -33,7 +33,7 @@ def show_two(first: RunStore, second: RunStore, text: str) -> None:
 
 
 heading(t("compare.heading"))
-tell(section("compare", "look"))
+show_prose(section("compare", "look"))
 first_place, second_place, text_place = st.columns(3)
 chosen = choose_two(first_place, second_place)
 if chosen is None:
@@ -51,4 +51,4 @@ if second is None:
 else:
     show_two(first, second, text)
 with st.expander(t("train.why"), icon=":material/school:"):
-    tell(section("compare", "why"))
+    show_prose(section("compare", "why"))

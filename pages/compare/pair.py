@@ -17,7 +17,7 @@ from transformer_core.training.runs.store.run_store import RunStore
 
 SHARES = ("held_out_accuracy", "train_accuracy")
 MEASURES = (*SHARES, "held_out_loss", "train_loss")
-TOLD_OF_DATA = {"source", "labels", "given"}
+SHOWN_OF_DATA = {"source", "labels", "given"}
 LESS_IS_BETTER = ("held_out_loss", "train_loss", "seconds")
 
 
@@ -85,9 +85,9 @@ def show_differences(first: RunStore, second: RunStore) -> None:
     rows = [
         [plain(label_of(name)), *(f"**{plain(value_word(name, value))}**" for value in values)]
         for name, values in found.items()
-        if name not in TOLD_OF_DATA
+        if name not in SHOWN_OF_DATA
     ]
-    if TOLD_OF_DATA & found.keys():
+    if SHOWN_OF_DATA & found.keys():
         learned = (learned_words(run.spec.data) for run in (first, second))
         rows.insert(0, [plain(label_of("source")), *(f"**{plain(words)}**" for words in learned)])
     st.markdown(_table((t("compare.setting"), "A", "B"), rows))

@@ -10,9 +10,9 @@ from pages.embeddings.neighbours import one_token
 from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, Text, show_in_columns
-from pages.kit.device import tell_of_processor
+from pages.kit.device import show_processor
 from pages.kit.experiment import ask_first, fragment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.waiting import awaited
 from pages.language import LANGUAGES, language, plain, section, strings, t
@@ -48,7 +48,7 @@ OVERLAPS = {"few": 2, "some": 6, "most": K}
 @fragment
 def _show(view: View) -> None:
     """Show both embeddings of the corpus."""
-    tell_of_processor()
+    show_processor()
     words = strings("embeddings")
     reads = CORPUS.read()
     with st.spinner(words["reading"]):
@@ -82,7 +82,7 @@ def _show_both(asked: dict[str, Any], window: int) -> None:
             if trained is not None:
                 facts = _trained_facts(trained.value, dimension)
                 _show_space(trained, "trained", word, set(counted.value.neighbours.tolist()), facts)
-        tell(section("embeddings", "train"))
+        show_prose(section("embeddings", "train"))
     near = set(trained.value.neighbours.tolist()) if trained is not None else set()
     with left:
         st.markdown(f"**{words['counted']}**")

@@ -7,7 +7,7 @@ from pages.kit.asking import ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Switch, Text, show_in_columns
 from pages.kit.experiment import ask_first, fragment, options_of
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.last_text import in_words
 from pages.language import plain, section, strings, t
@@ -119,7 +119,7 @@ def _show_neighbours(view: View) -> None:
         high=1.15 * max(float(near.values.max()), near.average) if lengths else 1.05,
     )
     show_chart(chart, answer, key="embeddings_near", stem="nearest_words", label=words["label_near"])
-    tell(section("embeddings", measure))
+    show_prose(section("embeddings", measure))
     facts = {"word": plain(found.labels[0]), "norm": f"{near.norm:.3f}", "count": f"{near.candidates:,}"}
     st.caption(t("embeddings.near_facts", **facts, average=f"{near.average:.3f}"))
 

@@ -7,7 +7,7 @@ from pages.kit.asking import Answer, ask, forget_answer
 from pages.kit.controls import Choice
 from pages.kit.experiment import ask_first, fragment, options_of
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.number_format import significant
@@ -56,7 +56,7 @@ def _show(view: View) -> None:
     with right:
         figure = product_matrix(found.product, found.row, words, ui, version=version)
         show_matrix(figure, answer, key="embeddings_product")
-        tell(section("embeddings", "product"))
+        show_prose(section("embeddings", "product"))
         export_matrix(figure, answer, key="embeddings_product_files")
     _try_times(view, answer)
 

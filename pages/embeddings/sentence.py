@@ -8,7 +8,7 @@ from pages.kit.asking import ask
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Choice, Values
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -54,8 +54,8 @@ def _show_vectors(view: View) -> None:
             first, second = found.closest
             names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}
             st.markdown(t("embeddings.closest", **names, cosine=f"{found.cosine[first, second]:.3f}"))
-    tell(section("embeddings", stage), small=True)
-    tell(section("embeddings", "norms"))
+    show_prose(section("embeddings", stage), small=True)
+    show_prose(section("embeddings", "norms"))
     show_drawing(norms)
     SENTENCE.follow(view)
 

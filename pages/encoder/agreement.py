@@ -13,7 +13,7 @@ from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.experiment import Cover, ask_first, experiment, fragment, options_of, say, say_number
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.waiting import awaited
@@ -178,7 +178,7 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     )
     show_matrix(figure, answer, key="encoder_maps")
     export_matrix(figure, answer, key="encoder_maps")
-    tell(section("encoder", "shuffle_after"))
+    show_prose(section("encoder", "shuffle_after"))
 
 
 AGREE = Part("encoder", "agree", _show)

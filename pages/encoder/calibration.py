@@ -11,7 +11,7 @@ from pages.kit.asking import Answer, answered, ask_once
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Slider, Values
 from pages.kit.experiment import ask_first, fragment, options_of, say, say_number
-from pages.kit.explanation import show_because
+from pages.kit.explanation import show_explanation
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.verdict import show_verdict, verdict_of
@@ -51,7 +51,7 @@ def _show(view: View) -> None:
         plain_one = _calibrated(view, read.value, 1.0).value
         gap = plain_one.mean_confidence - plain_one.overall
         cover.judge("even" if abs(gap) < EVEN else "over" if gap > 0 else "under")
-    show_because(view)  # at the end, because it grows with the sentence
+    show_explanation(view)  # at the end, because it grows with the sentence
     st.caption(t("encoder.sure_of_yours", label=class_name(view, own.winner), sure=f"{max(own.final):.1%}"))
     with cover.picture("_after"):
         say(section("encoder", "sure_after"))

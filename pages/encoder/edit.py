@@ -11,7 +11,7 @@ from pages.kit.asking import Answer, ask, ask_once
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Text, Values
 from pages.kit.experiment import ask_first, fragment, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_CHARACTERS, View, pause_of
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -104,7 +104,7 @@ def _show(view: View) -> None:
     if not has_words(view):
         return
     _write_other(view)
-    answer = OTHER.tell(view)
+    answer = OTHER.note(view)
     if answer is None:
         return
     found, live = answer.value, _drawn(view, answer)
@@ -143,7 +143,7 @@ def _write_other(view: View) -> None:
 def _show_spread(spread: Picture) -> None:
     found: SentencePair = spread.answer.value
     show_picture(spread)
-    tell(section("encoder", "spread"))
+    show_prose(section("encoder", "spread"))
     st.markdown(t("encoder.spread_start", differ=int((found.spread[0] > 0).sum()), count=len(found.labels)))
     export_picture(spread)
     if found.farthest >= 0:

@@ -6,7 +6,7 @@ from pages.encoder.figures import stage_lines
 from pages.encoder.names import class_name, measure_names
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.waiting import awaited
 from pages.language import section, t
@@ -26,7 +26,7 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
     if hiding_token(view.bundle) is None or len(view.encoding) - sum(view.encoding.special) < FEWEST_WORDS:
         return
     st.subheader(t("encoder.believe_heading"), anchor=False)
-    tell(section("encoder", "believe"))
+    show_prose(section("encoder", "believe"))
     asked = {**view.asked, "steps": steps, "baseline": baseline}
     answer = awaited(deletion, t("encoder.hiding"), key="encoder_believe", **asked)
     if answer is None:

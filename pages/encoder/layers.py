@@ -8,8 +8,8 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Values
 from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
-from pages.kit.explanation import show_because, show_counter_examples, show_weak_sides
-from pages.kit.glossary import tell
+from pages.kit.explanation import show_counter_examples, show_explanation, show_weak_sides
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -58,9 +58,9 @@ def _show(view: View) -> None:
         )
         st.caption(t(f"encoder.only_{found.pooling}"))
     LAYERS.follow(view)
-    because_place, turning_place = st.columns([3, 2], gap="large")
-    with because_place:
-        show_because(view)
+    explanation_place, turning_place = st.columns([3, 2], gap="large")
+    with explanation_place:
+        show_explanation(view)
         show_weak_sides(view)
     _show_moves(view, moves)
     _try_probes(view)
@@ -99,7 +99,7 @@ def _show_moves(view: View, picture: Picture) -> None:
     found: LayerVerdicts = picture.answer.value
     layer, token = found.farthest
     st.subheader(t("encoder.moves_heading"), anchor=False)
-    tell(section("encoder", "moves"))
+    show_prose(section("encoder", "moves"))
     show_picture(picture)
     st.caption(
         t(

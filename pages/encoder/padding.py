@@ -10,7 +10,7 @@ from pages.kit.asking import ask_once
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Kept, Slider
 from pages.kit.experiment import experiment, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.number_format import percent
 from pages.kit.url import read_switch
@@ -52,7 +52,7 @@ def try_padding(view: View) -> None:
     if config.pad_id is None:
         st.info(t("encoder.no_padding", name=plain(view.bundle.name)), icon=":material/info:")
         return
-    tell(section("encoder", "padding"))
+    show_prose(section("encoder", "padding"))
     pads = PADS.show(view)
     drawing = drawn_means(view, pads)
     found: PaddedMean = drawing.answer.value

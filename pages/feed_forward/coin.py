@@ -9,7 +9,7 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Seed, Slider, Values
 from pages.kit.experiment import ask_first, fragment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.language import section, strings, t
@@ -61,7 +61,7 @@ def _show(view: View) -> None:
     with errors:
         _errors(answer)
     BERNOULLI.follow(view)
-    tell(section("feed_forward", "coin_after"))
+    show_prose(section("feed_forward", "coin_after"))
 
 
 def _errors(answer: Answer[CoinTosses]) -> None:

@@ -11,7 +11,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Slider, Values, show_in_columns
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.language import plain, section, t
@@ -62,7 +62,7 @@ def _show(view: View) -> None:
         st.markdown(t("gpt.rules_heading", place=place, token=plain(view.encoding.labels[place - 1])))
         show_drawing(chances)
         _numbers(chances.answer.value)
-        tell(section("gpt", "kept"), small=True)
+        show_prose(section("gpt", "kept"), small=True)
     with many:
         _many(draws, seed)
     DRAW.follow(view)

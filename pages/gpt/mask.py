@@ -85,7 +85,7 @@ def _show(view: View) -> None:
         place = len(view.encoding) + PLACE.show(view)
     with what:
         WORDS.show_box(view)
-    answer = WORDS.tell(view)
+    answer = WORDS.note(view)
     if answer is None:
         return
     if answer.value.place < 0:

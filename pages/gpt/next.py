@@ -8,7 +8,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Values
 from pages.kit.experiment import ask_first, experiment
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.language import joined, plain, section, t
@@ -112,7 +112,7 @@ def _guess(view: View) -> None:
     cover.judge(str(found.ids[0]), joined(measured, came))
     with cover.picture():
         show_drawing(_bars(answer, key="gpt_guessed"))
-    tell(section("gpt", "next_after"))
+    show_prose(section("gpt", "next_after"))
 
 
 def _chance(found: Expected, guess: str) -> float:

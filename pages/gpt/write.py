@@ -19,7 +19,7 @@ from pages.kit.asking import Answer, ask, ask_once
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Choice, Kept, Slider, Values, show_in_columns
 from pages.kit.experiment import ask_first, experiment, hidden, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.number_format import significant
@@ -203,7 +203,7 @@ def _numbers(step: ContinuationStep) -> None:
     entropy.metric(t("gpt.entropy"), t("gpt.in_bits", bits=f"{step.entropy:.2f}"))
     rank.metric(t("gpt.rank"), f"{step.rank:,}")
     st.markdown(t("gpt.step_person" if step.by_person else "gpt.step_model", chance=f"{step.probability:.2%}"))
-    tell(section("gpt", "put"), small=True)
+    show_prose(section("gpt", "put"), small=True)
 
 
 def _put(view: View, step: ContinuationStep, number: int) -> None:

@@ -345,7 +345,7 @@ def _paths(language: str) -> dict[str, Path]:
     folders = [*ours, *(path for root in (FOLDER, *([Path(more)] if more else [])) for path in sorted(root.glob("*/")))]
     found = {}
     for folder in folders:
-        files = [folder / f"{tongue}.md" for tongue in order if (folder / f"{tongue}.md").is_file()]
+        files = [folder / f"{lang}.md" for lang in order if (folder / f"{lang}.md").is_file()]
         if files and NAME.fullmatch(folder.name):
             found.setdefault(folder.name, files[0])
     return found
@@ -387,13 +387,13 @@ def find_lecture(name: str, language: str) -> Lecture | None:
     return found if isinstance(found, Lecture) else None
 
 
-def projected(name: str, number: int, tongue: str) -> str:
+def projected(name: str, number: int, lang: str) -> str:
     """Return the link of a scene, counted from 1, on the projector, below the app's address."""
-    return f"?{urlencode({'lecture': name, 'scene': number, 'lang': tongue})}"
+    return f"?{urlencode({'lecture': name, 'scene': number, 'lang': lang})}"
 
 
-def said_of(finding: Finding, measured: str, tongue: str) -> str:
+def said_of(finding: Finding, measured: str, lang: str) -> str:
     """Return in words what was measured."""
-    known = words(tongue)
+    known = words(lang)
     option = known.get(f"lectures.option_{finding.option}", finding.option)
     return known[f"lectures.measured_{measured}"].format(option=option, value=finding.value)

@@ -14,7 +14,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from pages.hall.rooms import STAGES, Rooms, RoomState, rooms_file
-from pages.hall.scene_words import scene_told
+from pages.hall.scene_words import scene_in_words
 from pages.link import below_base
 from pages.serving.limits import limits
 
@@ -134,8 +134,13 @@ def changed(code: str, *, at_once: bool = True) -> None:
 
 def _for_phones(state: RoomState) -> Body:
     """Return what a phone may know: counts once they are shown, what was measured once the model has answered."""
-    told = scene_told(state.lecture, state.scene, state.language)
-    known: Body = {"lecture": state.lecture.title, "stage": state.stage, **told, "look": below_base(told["look"])}
+    shown = scene_in_words(state.lecture, state.scene, state.language)
+    known: Body = {
+        "lecture": state.lecture.title,
+        "stage": state.stage,
+        **shown,
+        "look": below_base(shown["look"]),
+    }
     known["answers"] = sum(state.counts.values()) + len(state.texts)
     known["picked"] = state.texts.get(state.picked or 0)
     if state.stage != STAGES[0]:

@@ -18,7 +18,7 @@ from starlette.types import Scope
 from pages.hall.files import linked_file
 from pages.hall.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
 from pages.hall.scene import SCENE, TOUR
-from pages.hall.scene_words import look_at, scene_told, told
+from pages.hall.scene_words import look_at, markdown_nodes, scene_in_words
 from pages.hall.tour import measured
 from pages.kit.hall_frame import HALL
 from pages.kit.url import whole_number
@@ -58,16 +58,16 @@ def language_of(request: Request) -> str:
 
 
 def _lecture(request: Request) -> tuple[Lecture | None, str]:
-    tongue = language_of(request)
-    with reading(Link({"lang": tongue}, owner_in(request.headers.get("cookie", "")))):
-        return find_lecture(request.query_params.get(LECTURE, ""), tongue), tongue
+    lang = language_of(request)
+    with reading(Link({"lang": lang}, owner_in(request.headers.get("cookie", "")))):
+        return find_lecture(request.query_params.get(LECTURE, ""), lang), lang
 
 
-def lecture_told(lecture: Lecture, language: str) -> dict[str, object]:
+def lecture_in_words(lecture: Lecture, language: str) -> dict[str, object]:
     """Return what the lecturer's windows show of a lecture, with its notes; nodes are as of told."""
     scenes = [
-        scene_told(lecture, number, language)
-        | {"notes": told(scene.notes), "figure": scene.figure}
+        scene_in_words(lecture, number, language)
+        | {"notes": markdown_nodes(scene.notes), "figure": scene.figure}
         | {"frame": look_at(scene, language, **{HALL: "1", TOUR: lecture.name, SCENE: str(number)})}
         for number, scene in enumerate(lecture.scenes, 1)
     ]
@@ -109,13 +109,13 @@ def _opens(name: str):
         return await run_in_threadpool(opened, request)
 
     def opened(request: Request) -> Response:
-        lecture, tongue = _lecture(request)
-        said = strings("projector", tongue)
+        lecture, lang = _lecture(request)
+        said = strings("projector", lang)
         if lecture is None:
-            missing = words(tongue)["lectures.gone"].format(name=request.query_params.get(LECTURE, "")[:60])
+            missing = words(lang)["lectures.gone"].format(name=request.query_params.get(LECTURE, "")[:60])
             return HTMLResponse(f"<!DOCTYPE html><meta charset=utf-8><p>{escape(missing)}", 404, headers=FRESH)
-        data = lecture_told(lecture, tongue) | {"language": tongue, "words": said, "base": below_base("")}
-        return hall_page(name, lecture.title, tongue, data)
+        data = lecture_in_words(lecture, lang) | {"language": lang, "words": said, "base": below_base("")}
+        return hall_page(name, lecture.title, lang, data)
 
     return window
 
@@ -127,17 +127,17 @@ def measure(scene: Scene, question: Question, link: Link) -> dict[str, object]:
             found = measured(scene)
         except (ValueError, BundleError, LectureError) as error:
             return {"option": None, "said": [str(error)]}
-    return {"option": found.option, "said": told(said_of(found, question.measured, link.said["lang"]))}
+    return {"option": found.option, "said": markdown_nodes(said_of(found, question.measured, link.said["lang"]))}
 
 
 async def _measured(request: Request) -> Response:
     """Answer the question of a scene by measuring it in the scene's own state."""
-    lecture, tongue = await run_in_threadpool(_lecture, request)
+    lecture, lang = await run_in_threadpool(_lecture, request)
     number = lecture and whole_number(request.query_params.get("scene"), len(lecture.scenes), least=1)
     scene = lecture.scenes[number - 1] if lecture is not None and number else None
     if scene is None or scene.question is None:
         return Response(status_code=404, headers=FRESH)
-    link = Link({**scene.state, "lang": tongue}, owner_in(request.headers.get("cookie", "")))
+    link = Link({**scene.state, "lang": lang}, owner_in(request.headers.get("cookie", "")))
     return JSONResponse(await run_in_threadpool(measure, scene, scene.question, link), headers=FRESH)
 
 

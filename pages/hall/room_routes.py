@@ -69,13 +69,13 @@ def _said(handler: Handler):
             status, key, values = 503, "room.unusable", {}
         except _RefusalError as refusal:
             status, key, values = refusal.status, refusal.key, refusal.values
-        said = words(_tongue(request, body))[key].format(**values)
+        said = words(_lang_of(request, body))[key].format(**values)
         return JSONResponse({"error": said, "why": key}, status, headers=FRESH)
 
     return answer
 
 
-def _tongue(request: Request, body: Body) -> str:
+def _lang_of(request: Request, body: Body) -> str:
     """Return the language of what is asked, else that of the request."""
     asked = body.get("language")
     return asked if isinstance(asked, str) and asked in LANGUAGES else language_of(request)
@@ -145,14 +145,14 @@ async def _open(request: Request, body: Body) -> Response:
     """Open a room for a lecture that this visitor can see."""
     if limits().read_only:
         raise _RefusalError(403, "room.read_only")
-    tongue = _tongue(request, body)
+    lang = _lang_of(request, body)
     owner, address = owner_in(request.headers.get("cookie", "")), request.client.host if request.client else ""
     if not (owner or is_home()):
         raise _RefusalError(403, "room.cookies")
 
     def open_room() -> tuple[str, str]:
-        with reading(Link({"lang": tongue}, owner)):
-            lecture = find_lecture(str(body.get("lecture", "")), tongue)
+        with reading(Link({"lang": lang}, owner)):
+            lecture = find_lecture(str(body.get("lecture", "")), lang)
         scene = lecture and whole_number(body.get("scene", 1), len(lecture.scenes), least=1)
         if not (lecture and scene):
             raise _RefusalError(404, "room.bad")
@@ -163,7 +163,7 @@ async def _open(request: Request, body: Body) -> Response:
             del _opened_from[code]
         if not is_home() and list(_opened_from.values()).count(address) >= MOST_ROOMS_OF_AN_ADDRESS:
             raise _RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
-        made = rooms().open(owner, lecture, tongue, scene, with_phones=with_phones())
+        made = rooms().open(owner, lecture, lang, scene, with_phones=with_phones())
         _opened_from[made[0]] = address
         return made
 
@@ -295,10 +295,10 @@ async def _phone(request: Request, body: Body) -> Response:
         with suppress(_RefusalError):  # then the page asks for a code
             state = await _state(await _let_in(request))
             found = {"code": state.code, "language": state.language}
-    tongue = found.get("language") or language_of(request)
+    lang = found.get("language") or language_of(request)
     said = {name: strings("phone", name) for name in LANGUAGES}
-    data = {"code": "", "language": tongue, "words": said, "longest": LONGEST_TEXT, "base": below_base("")} | found
-    return hall_page("phone", words(tongue)["phone.title"], tongue, data, large=False)
+    data = {"code": "", "language": lang, "words": said, "longest": LONGEST_TEXT, "base": below_base("")} | found
+    return hall_page("phone", words(lang)["phone.title"], lang, data, large=False)
 
 
 def _look_at_file() -> None:

@@ -17,7 +17,7 @@ _markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable("
 
 
 @lru_cache(maxsize=1_024)
-def told(markdown: str) -> list[Any]:
+def markdown_nodes(markdown: str) -> list[Any]:
     """Return Markdown as nodes_of does; links, pictures and HTML in it stay the characters that they are."""
     return nodes_of(_markdown.render(markdown))
 
@@ -34,7 +34,7 @@ def look_at(scene: Scene, language: str, /, **more: str) -> str:
     return f"{page}?{urlencode({**scene.state, 'lang': language, **more})}"
 
 
-def scene_told(lecture: Lecture, number: int, language: str) -> dict[str, Any]:
+def scene_in_words(lecture: Lecture, number: int, language: str) -> dict[str, Any]:
     """Return what anybody may know of a scene before its question is answered; nodes are as of told.
 
     Args:
@@ -52,7 +52,7 @@ def scene_told(lecture: Lecture, number: int, language: str) -> dict[str, Any]:
         "number": number,
         "count": len(lecture.scenes),
         "title": scene.title,
-        "text": told(scene.text),
+        "text": markdown_nodes(scene.text),
         "look": look_at(scene, language),
-        "question": question and {"words": told(question.words), "options": dict(question.options)},
+        "question": question and {"words": markdown_nodes(question.words), "options": dict(question.options)},
     }

@@ -23,7 +23,7 @@ from pages.figures.standalone import component_assets, self_contained
 from pages.hall.files import FOLDER
 from pages.hall.lectures import Scene, read_lecture
 from pages.hall.projector import measure
-from pages.hall.scene_words import scene_told
+from pages.hall.scene_words import scene_in_words
 from pages.kit.asking import computing_here
 from pages.kit.hall_frame import HALL
 from pages.kit.heavy import InParts, Part, ProcessDiedError, Work
@@ -108,24 +108,24 @@ def scene_at_home(
     with computing_here():
         if scene.question is not None and scene.question.options:
             finding = measure(scene, scene.question, Link({**scene.state, "lang": language}))
-        told = scene_told(read, number, language) | {"finding": finding, "answers": json.loads(answers)}
-        told |= {"screen": scene.screen, "figures": _figures(scene, language) if figures else []}
-        told |= {"sentences": scene.sentences}
-    return json.dumps(told, ensure_ascii=False)
+        shown = scene_in_words(read, number, language) | {"finding": finding, "answers": json.loads(answers)}
+        shown |= {"screen": scene.screen, "figures": _figures(scene, language) if figures else []}
+        shown |= {"sentences": scene.sentences}
+    return json.dumps(shown, ensure_ascii=False)
 
 
 def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -> TakenHome:
     """Return the file of scenes as scene_at_home returns them."""
-    told = [json.loads(scene) for scene in scenes]
-    data = {"about": about, "scenes": told, "words": strings("home_file", language)}
+    shown = [json.loads(scene) for scene in scenes]
+    data = {"about": about, "scenes": shown, "words": strings("home_file", language)}
     html = self_contained(
         title=title,
         language=language,
-        script=_script({figure["component"] for scene in told for figure in scene["figures"]}),
+        script=_script({figure["component"] for scene in shown for figure in scene["figures"]}),
         style=(FOLDER / "home.css").read_text(encoding="utf-8"),
         data={"payload": base64.b64encode(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")).decode()},
     )
-    return TakenHome(html, tuple(scene["title"] for scene in told if not scene["figures"]))
+    return TakenHome(html, tuple(scene["title"] for scene in shown if not scene["figures"]))
 
 
 def _figures(scene: Scene, language: str) -> list[Figure]:

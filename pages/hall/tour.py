@@ -12,12 +12,12 @@ from pages.hall.scene import SCENE, TOUR, question_name, scene_of_link
 from pages.kit.asking import ask_once
 from pages.kit.card import safe_text
 from pages.kit.experiment import ask_first
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_TOKENS
 from pages.kit.models import is_there, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.runs import newest_run
-from pages.kit.url import begin_anew, current, keep
+from pages.kit.url import current, forget_all, keep
 from pages.language import language, plain, t
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads
 from transformer_core.bundle_files import BundleError
@@ -32,7 +32,7 @@ def begin_tour(name: str, number: int = 1) -> None:
     if lecture is None:
         return
     scene = lecture.scenes[number - 1]
-    begin_anew()
+    forget_all()
     state = {**scene.state, "lang": language(), TOUR: name, SCENE: str(number)}
     open_page(scene.page, state)
 
@@ -57,7 +57,7 @@ def show_tour() -> None:
             keep(SCENE, "", "")
             st.rerun()
         own = lecture.name.startswith(OWN)
-        scene, show = lecture.scenes[number - 1], st.markdown if own else tell
+        scene, show = lecture.scenes[number - 1], st.markdown if own else show_prose
         if own:
             scene = _safe(scene)
         if scene.question is None:

@@ -11,7 +11,7 @@ from pages.home.size import size_in_words
 from pages.home.verdict import VERDICT
 from pages.kit.card import show_card_text
 from pages.kit.explanation import show_counter_examples
-from pages.kit.glossary import offer_glossary, tell
+from pages.kit.glossary import offer_glossary, show_prose
 from pages.kit.header import View, header
 from pages.kit.models import READERS
 from pages.kit.navigation import open_page
@@ -32,7 +32,7 @@ def explore(view: View) -> None:
     with st.container(key="picture"):
         with under_question("verdict"):
             turning_place = VERDICT.show(view)
-        tell(section("home", "look"))
+        show_prose(section("home", "look"))
         with under_question("diagram"):
             show_diagram(view)
         st.caption(size_in_words(view.bundle.n_parameters))

@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.kit.controls import Values
-from pages.kit.explanation import show_because, show_weak_sides
+from pages.kit.explanation import show_explanation, show_weak_sides
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.navigation import open_page
@@ -31,7 +31,7 @@ def _show(view: View) -> DeltaGenerator | None:
     with words_place:
         show_verdict_of(view, VERDICT.live(view).verdicts["home"], place="home")
         VERDICT.follow(view)
-        show_because(view)
+        show_explanation(view)
         show_weak_sides(view)
     with others_place:
         return st.container(key="counter_examples", gap=None)

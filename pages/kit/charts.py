@@ -27,7 +27,7 @@ CHART = "chart"  # what lectures call every chart
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A chart as a page mounts it, which follows a finger.
+    """A chart as a page mounts it, which follows the hand.
 
     Args:
         key: unique on the page.
@@ -57,7 +57,7 @@ class Drawing:
 
 
 def show_drawing(drawing: Drawing, *, on_place: Callable[[int], None] | None = None) -> None:
-    """Show a chart that follows a finger and, below it, its files.
+    """Show a chart that follows the hand and, below it, its files.
 
     Args:
         on_place: as of clickable.
@@ -107,7 +107,7 @@ def _show(
     """Show a chart; Streamlit offers the first of its tables as its data, and where there are several, none.
 
     Args:
-        event: at which it takes other rows, where it follows a finger.
+        event: at which it takes other rows, where it follows the hand.
         on_place: as of clickable.
     """
     hidden = covered()

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import streamlit as st
 
-from pages.kit.last_text import last_read, read_and_tell
+from pages.kit.last_text import last_read, read_and_note
 from pages.kit.url import (
     chosen,
     current,
@@ -341,7 +341,7 @@ class Text(Control[T]):
     def show(self, view: View | None = None) -> T:
         """Show the box, say in a line below where what is shown is of another text, and return the value."""
         self.show_box(view)
-        return cast(T, self.tell(view))
+        return cast(T, self.note(view))
 
     def show_box(self, view: View | None = None) -> None:
         """Show the box alone."""
@@ -359,7 +359,7 @@ class Text(Control[T]):
             st.session_state.setdefault("typed", {})[self.name] = text
         keep(self.name, text, default)
 
-    def tell(self, view: View | None = None) -> T | None:
+    def note(self, view: View | None = None) -> T | None:
         """Say in a line where what is shown is of another text than the one in the box, and return the value.
 
         Returns:
@@ -368,7 +368,7 @@ class Text(Control[T]):
         if self.parse is None:
             return cast(T, current(self.name))
         default = str(_of(self.default, view))
-        return read_and_tell(self.name, str(current(self.name)), default, lambda text: self._parsed(view, text))
+        return read_and_note(self.name, str(current(self.name)), default, lambda text: self._parsed(view, text))
 
 
 @dataclass(frozen=True)

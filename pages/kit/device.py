@@ -46,7 +46,7 @@ def device_of_run(store: RunStore) -> str | None:
     return device_words(facts["device"], facts["device_name"], facts["threads"], store.spec.training.precision)
 
 
-def tell_of_processor() -> None:
+def show_processor() -> None:
     """Say where a part makes small models from a seed, on the processor, though the server's models compute elsewhere.
 
     Each kind of device draws other random numbers from a seed, so that a figure would differ from one to another.

@@ -108,7 +108,7 @@ def _of_first_text(view: View) -> dict[str, Any]:
     return {name: value for name, value in view.asked.items() if name != "pair"}
 
 
-def show_because(view: View) -> None:
+def show_explanation(view: View) -> None:
     """Show what each word did for the verdict; nothing where the model concludes nothing."""
     if outcome_of(view.bundle, view.encoding) is None:
         return

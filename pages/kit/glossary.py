@@ -59,7 +59,7 @@ def explained(markdown: str, done: set[str], language: str) -> str:
     return BOLD.sub(strong, pattern.sub(mark, markdown))
 
 
-def tell(markdown: str, *, small: bool = False) -> None:
+def show_prose(markdown: str, *, small: bool = False) -> None:
     """Write prose of our own, in which terms are explained; under a cover, what stands for it; in the hall, nothing.
 
     Args:

@@ -49,7 +49,7 @@ def last_read(name: str) -> str | None:
     return st.session_state.get("last_read", {}).get(name)
 
 
-def read_and_tell(name: str, text: str, example: str, read: Callable[[str], T]) -> T | None:
+def read_and_note(name: str, text: str, example: str, read: Callable[[str], T]) -> T | None:
     """Read the text of a part's own box as read_or_last does, and say in a line where it shows another one.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Live figures: what follows a finger goes the short way, past the run of a page, which follows once the hand rests.
+"""Live figures: what follows the hand goes the short way, past the run of a page, which follows once the hand rests.
 
 A part of a page that has pictures of this kind makes them in a function of its own, which the page asks and the route
 "live/PAGE/PART" asks, too: one builder, two deliveries. The browser's part is assets/components/live/live.js.
@@ -66,7 +66,7 @@ class AnyPicture(Protocol):
 
 @dataclass(frozen=True)
 class Live:
-    """What follows a finger on one part of a page.
+    """What follows the hand on one part of a page.
 
     Args:
         pictures, drawings: matrices and charts as the page mounts them.
@@ -263,7 +263,7 @@ def follow_choice(page: str, part: str, said: Mapping[str, str]) -> None:
     """Let what stands in a box below any part follow a choice in one of the box's pictures.
 
     Args:
-        page, part: as of follow_finger; the pictures ask for "PAGE.PART".
+        page, part: as of follow; the pictures ask for "PAGE.PART".
         said: what the link says of the box, by name.
     """
     said = {"lang": language()} | dict(said)
@@ -278,7 +278,7 @@ def follow_choice(page: str, part: str, said: Mapping[str, str]) -> None:
 
 
 def show_lines(place: str, html: str, *, style: str = "") -> None:
-    """Show HTML that follows a finger.
+    """Show HTML that follows the hand.
 
     Args:
         place: its name, by which assets/components/live/live.js finds it.
@@ -288,7 +288,7 @@ def show_lines(place: str, html: str, *, style: str = "") -> None:
 
 
 def show_formula(place: str, latex: str) -> None:
-    """Show a formula that follows a finger; what comes the short way lies in front of it (the entry script's style).
+    """Show a formula that follows the hand; what comes the short way lies in front of it (the entry script's style).
 
     Args:
         place: its name, by which assets/components/live/live.js finds it.

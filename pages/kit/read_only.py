@@ -6,7 +6,7 @@ from pages.language import t
 from pages.serving.limits import limits
 
 
-def read_only_said() -> bool:
+def refuse_read_only() -> bool:
     """Tell whether visitors may only look, and say so in the place of the controls that are not there."""
     read_only = limits().read_only
     if read_only:

@@ -166,7 +166,7 @@ def forget(*names: str) -> None:
         remember(name, None)
 
 
-def begin_anew() -> None:
+def forget_all() -> None:
     """Forget every choice but the language, on all pages; only before another link is opened."""
     state = st.session_state
     state.kept = {name: value for name, value in _kept().items() if name == "lang"}

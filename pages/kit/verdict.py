@@ -107,7 +107,7 @@ class Number:
 
 
 def show_number(place: str, number: Number) -> None:
-    """Show a number that follows a finger.
+    """Show a number that follows the hand.
 
     Args:
         place: its name, by which assets/components/live/live.js finds it.
@@ -151,7 +151,7 @@ def show_outcome(
     """Show what the model concludes, as outcome_verdict has it; nothing where it concludes nothing.
 
     Args:
-        place: name of a verdict that follows a finger.
+        place: name of a verdict that follows the hand.
     """
     verdict = outcome_verdict(view, probabilities, beside=beside)
     if verdict is not None and beside is None:
@@ -164,7 +164,7 @@ def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> 
     """Show a verdict under the question that the model answers, which goes without saying for a classifier.
 
     Args:
-        place: its name, where it follows a finger.
+        place: its name, where it follows the hand.
     """
     outcome = outcome_of(view.bundle, view.encoding)
     if verdict is None or outcome is None:
@@ -222,7 +222,7 @@ def show_verdict(verdict: Verdict | None, *, place: str = "") -> None:
     """Show every class with its probability, and as a part of one bar; nothing where there is no verdict.
 
     Args:
-        place: its name, where it follows a finger.
+        place: its name, where it follows the hand.
     """
     if verdict is not None:
         st.html(verdict.html(place))

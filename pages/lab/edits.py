@@ -12,14 +12,14 @@ from pages.language import plain, t
 from transformer_core.analysis.lab.changes import Code, changes_of
 from transformer_core.analysis.lab.weights import Block
 
-MOST_EDITS, MOST_SAID = 24, 200_000  # characters of the whole stack
+MOST_EDITS, MOST_CHARACTERS = 24, 200_000  # characters of the whole stack
 Edit = dict[str, Any]  # code: (parameter, operation, amount, seed); strokes; on
 
 
 def _edits(view: View, text: str) -> list[Edit]:
     """Return the edits in their order, each with whether it is on; those of other models' matrices are left out."""
     try:
-        found = json.loads((text or "[]")[:MOST_SAID])
+        found = json.loads((text or "[]")[:MOST_CHARACTERS])
         kept = [{"code": tuple(one["code"][:4]), "strokes": one["code"][4], "on": bool(one["on"])} for one in found]
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return []
@@ -44,7 +44,7 @@ def _fits(edit: Edit, shape: tuple[int, ...]) -> bool:
 def _keep(kept: list[Edit]) -> None:
     listed = [{"code": [*one["code"], one["strokes"]], "on": one["on"]} for one in kept]
     text = json.dumps(listed, separators=(",", ":")) if kept else ""
-    if len(text) > MOST_SAID or len(kept) > MOST_EDITS:
+    if len(text) > MOST_CHARACTERS or len(kept) > MOST_EDITS:
         st.toast(t("lab.too_many_edits"), icon=":material/block:")
         return
     EDITS.set(text)

@@ -107,7 +107,7 @@ def _verdict(view: View, found: Effect, which: int) -> Verdict | None:
     return verdict_of([*names, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=order.index(winner))
 
 
-def controls_said(found: Effect) -> str:
+def controls_in_words(found: Effect) -> str:
     """Return the least and the greatest that random changes of equal size do to ln p, in nats."""
     if not found.controls.size:
         return "–"
@@ -127,7 +127,7 @@ def live_outcome(view: View, found: Effect) -> Live:
     numbers = {
         "lab_ln": Number(t("lab.ln_p", answer=name), f"{found.before:.2f} → {found.after:.2f}", t("lab.ln_p_help")),
         "lab_change": Number(t("lab.change"), _signed(found.after - found.before), t("lab.change_help")),
-        "lab_random": Number(t("lab.random", count=N_CONTROLS), controls_said(found), t("lab.random_help")),
+        "lab_random": Number(t("lab.random", count=N_CONTROLS), controls_in_words(found), t("lab.random_help")),
     }
     return Live(verdicts=verdicts, numbers=numbers)
 

@@ -12,7 +12,7 @@ from pages.kit.header import View
 from pages.kit.healing import heal
 from pages.kit.navigation import open_page
 from pages.kit.number_format import percent
-from pages.kit.read_only import read_only_said
+from pages.kit.read_only import refuse_read_only
 from pages.kit.runs import follow
 from pages.kit.waiting import awaited
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, show_edits
@@ -93,7 +93,7 @@ def _show(view: View) -> None:
 @experiment("lab_heal", "lab.heal", icon=":material/healing:")
 def _show_healing(view: View) -> None:
     """Offer a run that trains on from the damaged weights, and open it on Train."""
-    if read_only_said():
+    if refuse_read_only():
         return
     say(t("lab.heal_said"), small=True)
     steps, changes = HEAL_STEPS.show(), changes_of_weights(view)

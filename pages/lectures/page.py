@@ -7,8 +7,8 @@ import streamlit as st
 from pages.hall.lectures import OWN, Lecture, lectures, projected
 from pages.hall.take_home import take_home
 from pages.hall.tour import begin_tour
-from pages.kit.glossary import tell
-from pages.kit.read_only import read_only_said
+from pages.kit.glossary import show_prose
+from pages.kit.read_only import refuse_read_only
 from pages.kit.waiting import awaited
 from pages.language import language, plain, section, t
 from pages.lectures.own import keep_lecture, show_own, take_file
@@ -25,7 +25,7 @@ def _offer_to_take_home(lecture: Lecture) -> None:
     if not box.open:
         return
     with box:
-        tell(section("lectures", "home"))
+        show_prose(section("lectures", "home"))
         asked: dict[str, Any] = {"lecture": lecture.written(), "name": lecture.name, "language": language()}
         asked["stranger"] = "" if is_home() else "yes"
         try:
@@ -95,12 +95,12 @@ def show_lecture(name: str, lecture: Lecture | str) -> None:
 
 
 heading(t("lectures.heading"))
-tell(section("lectures", "look"))
+show_prose(section("lectures", "look"))
 for name, lecture in lectures(language()).items():
     show_lecture(name, lecture)
 st.subheader(t("lectures.own"), anchor=False)
-if not read_only_said():
+if not refuse_read_only():
     show_own(show_lecture)
     take_file()
 with st.expander(t("lectures.format"), icon=":material/description:"):
-    tell(section("lectures", "format"))
+    show_prose(section("lectures", "format"))

@@ -89,7 +89,7 @@ def _ids_of(batch: BatchMasks) -> str:
     return f'<div class="masks-batch-room"><table class="masks-batch">{"".join(rows)}</table></div>'
 
 
-def _tell_padding(batch: BatchMasks) -> None:
+def _show_padding(batch: BatchMasks) -> None:
     padding = float(1 - np.mean(batch.real))
     st.caption(t("masks.ids", rows=batch.real.shape[0], columns=batch.real.shape[1], share=f"{padding:.0%}"))
     if batch.unknown:
@@ -135,7 +135,7 @@ def _show(view: View) -> None:
     text_place, pick_place = st.columns([2, 1], gap="medium")
     with text_place:
         LINES.show_box(view)
-    texts = LINES.tell(view)
+    texts = LINES.note(view)
     if texts is None:
         return
     with pick_place:
@@ -145,7 +145,7 @@ def _show(view: View) -> None:
     (picture,) = live.pictures
     assert isinstance(picture, Picture)
     show_lines("masks_batch_ids", live.lines["masks_batch_ids"], style=STYLE)
-    _tell_padding(picture.answer.value)
+    _show_padding(picture.answer.value)
     show_picture(picture)
     export_picture(picture)
     BATCH.follow(view)

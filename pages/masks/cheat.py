@@ -7,9 +7,9 @@ import streamlit as st
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Kept, Slider
-from pages.kit.device import tell_of_processor
+from pages.kit.device import show_processor
 from pages.kit.experiment import ask_first, options_of, say_number
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.waiting import awaited
 from pages.language import language, plain, section, t
@@ -50,7 +50,7 @@ def _show_curves(answer: Answer[Cheating]) -> None:
 
 
 def _show_written(found: Cheating) -> None:
-    tell(section("masks", "written"))
+    show_prose(section("masks", "written"))
     for name, learner in (("honest", found.honest), ("cheater", found.cheater)):
         with st.container(border=True):
             st.caption(t(f"masks.writes_{name}"))
@@ -65,7 +65,7 @@ def _outcome(found: Cheating) -> str:
 
 def _show(_: View) -> None:
     """Ask for a prediction, train both models on a click, and show the results."""
-    tell_of_processor()
+    show_processor()
     controls, places = (CORPUS, STEPS, SEED), st.columns([1, 1.2, 1.2], gap="medium")
     for place, control in zip(places, controls, strict=True):
         with place:

@@ -11,7 +11,7 @@ from pages.kit.asking import ask
 from pages.kit.controls import Choice, Kept, Slider, Values, head_control, layer_control
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Painted, Picture, show_picture
@@ -251,7 +251,7 @@ def show_wholly_masked(chosen: Masked, found: MaskedHead) -> None:
     more = t("masks.more_rows", count=len(rows) - MOST_NAMED) if len(rows) > MOST_NAMED else ""
     with st.container(border=True, key="masks_wholly_masked"):
         st.markdown(t("masks.wholly_masked", count=len(rows), rows=named + more))
-        tell(section("masks", "wholly_masked"))
+        show_prose(section("masks", "wholly_masked"))
         one = ask(masked_row, **chosen.arguments, row=row).value
         lines = [
             ("zeros", one.zeros, one.verdict_zeros),

@@ -6,7 +6,7 @@ from pages.kit.asking import ask, forget_answers
 from pages.kit.card import LONGEST_CARD, show_card_text
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.models import READERS, forget_models, opened_models
 from pages.kit.navigation import ICONS, page_path
 from pages.kit.number_format import markdown_table
@@ -125,7 +125,7 @@ def show_card(bundle: Bundle) -> None:
 def show_parts(bundle: Bundle) -> None:
     """Ask which part has most parameters, and show all parts once the question is answered."""
     st.subheader(t("my_model.parts"), anchor=False)
-    tell(section("my_model", "parts"))
+    show_prose(section("my_model", "parts"))
     answer = ask(count_parts, bundle=bundle)
     options = {part: t(f"my_model.part_{part}") for part in sorted(answer.value.parts)}
     cover = ask_first(t("my_model.guess", name=plain(bundle.name)), options, name="my_model_parts", about=bundle.name)

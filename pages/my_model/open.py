@@ -8,9 +8,9 @@ import streamlit as st
 
 from pages.kit.asking import forget_answers
 from pages.kit.controls import Choice, Text
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.models import forget_models, model_folders, opened_models, prefer_model, room
-from pages.kit.read_only import read_only_said
+from pages.kit.read_only import refuse_read_only
 from pages.kit.refusals import in_own_words
 from pages.kit.uploads import let_go, upload
 from pages.kit.url import forget, set_choice
@@ -183,9 +183,9 @@ def show_opening() -> None:
         st.error(error, icon=":material/error:")
     if name := st.session_state.pop("my_model_opened", None):
         st.success(t("my_model.opened", name=plain(name)), icon=":material/check_circle:")
-    if not read_only_said():
+    if not refuse_read_only():
         WAYS[FROM.show()]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
-        tell(section("my_model", "supported"), small=True)
+        show_prose(section("my_model", "supported"), small=True)
     st.caption(t("my_model.rule", most=room().models, size=f"{room().size / (1 << 30):.3g}", zip=MOST_PACKED // MB))

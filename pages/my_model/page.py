@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.models import broken, choose_model, open_bundle
 from pages.language import section, t
 from pages.my_model.about import show_card, show_identity, show_pages, show_parts, show_removal, show_sizes
@@ -27,7 +27,7 @@ def show_model(bundle: Bundle) -> None:
 
 
 heading(t("my_model.heading"))
-tell(section("my_model", "look"))
+show_prose(section("my_model", "look"))
 opening, shown = st.columns([1, 1.9], gap="large")
 with opening:
     show_opening()
@@ -46,4 +46,4 @@ with shown:
 if bundle is not None:
     show_parts(bundle)
 with st.expander(t("story.why"), icon=":material/school:"):
-    tell(section("my_model", "why"))
+    show_prose(section("my_model", "why"))

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Kept, Slider, show_in_columns
-from pages.kit.device import tell_of_processor
+from pages.kit.device import show_processor
 from pages.kit.experiment import ask_first, fragment, options_of, say
 from pages.kit.header import View
 from pages.kit.number_format import markdown_table, significant
@@ -36,7 +36,7 @@ SAME = 100.0
 def _show(view: View) -> None:
     """Ask what happens to the gradient, measure it, and train on request."""
     n_layers, d_model, seed = show_in_columns(view, LAYERS, WIDTH, SEED, widths=(2, 1, 1), gap="large")
-    tell_of_processor()
+    show_processor()
     _gradients(n_layers, d_model, seed)
     _train(n_layers, seed)
 

@@ -10,7 +10,7 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice
 from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.exports import code_files, offer_files
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_TOKENS, View
 from pages.kit.models import READERS, model_folders, model_names, open_or_say
 from pages.kit.number_format import markdown_table, significant, significant_in_tex
@@ -209,7 +209,7 @@ def _written(answer: Answer[TwoOrders]) -> None:
 def _steps(post: Bundle, pre: Bundle, own: Encoding, other: Encoding, token: int, text: str, *, picked: bool) -> None:
     """Show the formula of each order, and below it the numbers of one token."""
     st.subheader(t("norm.orders_steps"), anchor=False)
-    tell(section("norm", "orders_steps"))
+    show_prose(section("norm", "orders_steps"))
     names = strings("norm")
     layers = range(min(post.config.n_layers, pre.config.n_layers))
     places = [f"{layer}.{sublayer}" for layer in layers for sublayer in ("self_attention", "feed_forward")]

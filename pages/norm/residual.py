@@ -7,7 +7,7 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import token_control
 from pages.kit.experiment import ask_first, fragment, options_of
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.number_format import significant
@@ -47,7 +47,7 @@ def _show(view: View) -> None:
         )
     )
     order = "none" if not found.residual else found.norm_order
-    tell(section("norm", f"identity_{order}"))
+    show_prose(section("norm", f"identity_{order}"))
     _who_writes(view, answer, token)
     _growth(view, token)
 
@@ -79,7 +79,7 @@ def _growth(view: View, token: int) -> None:
                 stem=f"norm_stream_{measure}",
                 label=t("norm.written_label"),
             )
-        tell(section("norm", "written"), small=True)
+        show_prose(section("norm", "written"), small=True)
 
 
 def _who_writes(view: View, answer: Answer[StreamSum], token: int) -> None:

@@ -6,7 +6,7 @@ from pages.kit.asking import ask
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Choice, Slider, Values, layer_control, show_in_columns, token_control
 from pages.kit.experiment import ask_first, fragment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.number_format import significant, significant_in_tex
@@ -109,7 +109,7 @@ def _formula(found: NormedVector) -> None:
 def _variants(view: View, drawing: Drawing) -> None:
     found: NormedVector = drawing.answer.value
     st.subheader(t("norm.variants"), anchor=False)
-    tell(section("norm", "variants"))
+    show_prose(section("norm", "variants"))
     st.latex(
         rf"\frac{{x-\mu}}{{\sqrt{{\sigma^2+\epsilon}}}}:\ \div\,{(found.variance + found.eps) ** 0.5:.5f}"
         rf"\qquad \frac{{x-\mu}}{{s+\epsilon}}:\ \div\,{found.deviation + found.eps:.5f}"

@@ -7,7 +7,7 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Values, show_in_columns
 from pages.kit.experiment import ask_first, fragment, options_of, say
 from pages.kit.exports import one_export
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -67,7 +67,7 @@ def _show(view: View) -> None:
     show_picture(picture)
     export_picture(picture)
     EXPONENT.follow(view)
-    tell(section("positions", "exponents"), small=True)
+    show_prose(section("positions", "exponents"), small=True)
     options = options_of("positions.still_{}", ("few", "some", "double"))
     question = section("positions", "try_exponent").format(length=length, d_model=d_model)
     cover = ask_first(question, options, name="positions_exponent", about=f"{length} {d_model}")

@@ -13,7 +13,7 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Choice, Control, Slider, Values, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
 from pages.kit.exports import one_export
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -113,7 +113,7 @@ def _show_step(vector: Drawing, *, d_model: int, pos: int, pair: int, shift: int
     with left:
         show_drawing(vector)
     with right:
-        tell(section("positions", "rotation"))
+        show_prose(section("positions", "rotation"))
         (a, b), (c, d) = step.rotation
         before, turned, after = (_column(*values) for values in (step.before, step.turned, step.after))
         omega = rf"\omega=10000^{{-{2 * pair}/{d_model}}}={significant_in_tex(step.frequency, 4)}"
@@ -197,7 +197,7 @@ def _show(view: View) -> None:
     with left:
         show_picture(matrix, on_cell=partial(_pick, view))
         export_picture(matrix)
-        tell(section("positions", "matrix"), small=True)
+        show_prose(section("positions", "matrix"), small=True)
     with waves_place:
         show_drawing(waves)
     with right:

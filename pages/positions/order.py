@@ -9,7 +9,7 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Switch
 from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.exports import one_export
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_TOKENS, View
 from pages.kit.models import kind_of, model_names, offer_model, open_or_say
 from pages.kit.number_format import markdown_table, significant
@@ -151,7 +151,7 @@ def _show_here(view: View) -> None:
     words_place.caption(f"{t('positions.here_note', seeds=seeds)} {_ways(found)}")
 
 
-def _tell_here(bundle: Bundle, text: str) -> None:
+def _show_moves_here(bundle: Bundle, text: str) -> None:
     """Say what order is worth to another model on the typed text, in nats a guess."""
     n_tokens = min(MOST_TOKENS, bundle.config.max_len)
     answer = _answer(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=SEEDS)
@@ -183,7 +183,7 @@ def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:
             continue
         found.append((bundle, answer.value))
         if bundle.kind != "translation" or not is_foreign(view.encoding.text, bundle.reads):
-            _tell_here(bundle, view.encoding.text)
+            _show_moves_here(bundle, view.encoding.text)
     return found
 
 
@@ -213,7 +213,7 @@ def _beside(found: list[tuple[Bundle, OrderWorth]]) -> None:
     if {"translation", "bert"} <= moved.keys():
         said = needs_order(moved["translation"], moved["bert"])
         shares = {kind: f"{100 * moved[kind]:.1f}" for kind in ("translation", "bert")}
-        tell(joined(t("positions.claim"), t(f"positions.claim_{said}", **shares)))
+        show_prose(joined(t("positions.claim"), t(f"positions.claim_{said}", **shares)))
 
 
 @one_export
@@ -235,7 +235,7 @@ def _show(view: View) -> None:
     if not cover.open:
         return
     if answer is not None:
-        tell(section("positions", "order_after"))
+        show_prose(section("positions", "order_after"))
     st.subheader(t("positions.order_here"), anchor=False)
     _show_here(view)
     others = _others(view)

@@ -7,7 +7,7 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Choice, Slider, Values, head_control, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
 from pages.kit.exports import one_export
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -147,7 +147,7 @@ def _show(view: View) -> None:
     st.markdown(about.format(word=plain(found.token), head=values[HEAD]))
     export_picture(picture)
     if not found.learned_from:
-        tell(section("positions", "untrained"), small=True)
+        show_prose(section("positions", "untrained"), small=True)
     curves, facts = st.columns([3, 2], gap="large")
     with curves:
         show_drawing(live.drawings[0])

@@ -7,7 +7,7 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Values
 from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.exports import export_matrix, one_export
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import show_matrix
@@ -36,7 +36,7 @@ def _lengths(found: Sums) -> None:
         place.metric(t(f"positions.{name}"), f"{value:.2f}")
 
 
-def _tell_likeness(found: Sums) -> None:
+def _show_likeness(found: Sums) -> None:
     st.markdown(
         t(
             "positions.sum_measured",
@@ -69,7 +69,7 @@ def _try_scale(view: View, found: Sums) -> None:
 
 
 def _concatenated(view: View) -> None:
-    tell(section("positions", "concatenate"))
+    show_prose(section("positions", "concatenate"))
     st.latex(
         r"W\begin{bmatrix}e\\p\end{bmatrix}=\begin{bmatrix}W_1&W_2\end{bmatrix}\begin{bmatrix}e\\p\end{bmatrix}"
         r"=W_1e+W_2p;\qquad W_2=W_1:\;W_1(e+p)"
@@ -140,7 +140,7 @@ def _show(view: View) -> None:
         with place:
             show_drawing(drawing)
     SUM.follow(view)
-    _tell_likeness(found)
+    _show_likeness(found)
     _try_scale(view, found)
     st.subheader(t("positions.concatenate_heading"), anchor=False)
     _concatenated(view)

@@ -4,7 +4,7 @@ import os
 
 import streamlit as st
 
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.language import section, t
 from pages.room import heading
 from pages.server.overview import show_models, show_rooms, show_runs, show_traffic
@@ -15,9 +15,9 @@ def _ask_who() -> None:
     """Let an administrator in, or say how there can be one."""
     secret, names = os.environ.get(ADMIN), os.environ.get(ADMINS)
     if not (secret or names):
-        tell(section("server", "no_admin"))
+        show_prose(section("server", "no_admin"))
         return
-    tell(section("server", "ask"))
+    show_prose(section("server", "ask"))
     if names and st.button(t("server.sign_in"), icon=":material/login:", type="primary"):
         st.login()
     if secret:
@@ -31,7 +31,7 @@ def _ask_who() -> None:
 
 heading(t("server.heading"))
 if is_admin():
-    tell(section("server", "look"))
+    show_prose(section("server", "look"))
     show_traffic()
     show_rooms()
     show_runs()

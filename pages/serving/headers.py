@@ -14,7 +14,7 @@ from pages.language import LANGUAGES
 from pages.serving.index import index
 
 EMBED_IN = "VITRINE_EMBED_IN"
-NAME_LANGUAGE = {tongue: f"document.documentElement.lang = '{tongue}'" for tongue in LANGUAGES}
+NAME_LANGUAGE = {lang: f"document.documentElement.lang = '{lang}'" for lang in LANGUAGES}
 # A menu finds its place when it opens, and its entries come later.
 PLACE_AGAIN = """document.querySelectorAll("[data-testid=stPopoverBody]").forEach((menu) =>
   new ResizeObserver(() => dispatchEvent(new Event("resize"))).observe(menu))"""

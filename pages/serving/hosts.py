@@ -134,7 +134,7 @@ class Guard:
 def _refused(status: int, key: str, **values: object) -> Response:
     """Return a page of one sentence in each language, and note for those who run the server why."""
     log.warning("refused: %s (%d)", key.removeprefix("guard."), status)
-    said = [(tongue, html.escape(words(tongue)[key].format(**values))) for tongue in LANGUAGES]
-    lines = "".join(f'<p lang="{tongue}">{line}</p>' for tongue, line in said)
+    said = [(lang, html.escape(words(lang)[key].format(**values))) for lang in LANGUAGES]
+    lines = "".join(f'<p lang="{lang}">{line}</p>' for lang, line in said)
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Vitrine</title>'
     return HTMLResponse(f"<!DOCTYPE html>{meta}{lines}", status_code=status, headers={"Cache-Control": "no-store"})

@@ -6,7 +6,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, Text, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.language import language_of, plain, section, t
 from pages.room import Part
@@ -76,12 +76,12 @@ def _show_step(view: View, answer: Answer[MergeStep]) -> None:
     st.markdown(_describe(found))
     curve, bars = st.columns([3, 2], gap="large")
     with curve:
-        tell(section("tokens", "curve"))
+        show_prose(section("tokens", "curve"))
         words = {name: t(f"tokens.curve_{name}") for name in ("merges", "left", "corpus", "sentence")}
         chart = merging_chart(found.n_tokens, found.sentence_tokens, found.step, words)
         show_chart(chart, answer, key="tokens_curve", stem="tokens_merges", label=t("tokens.curve_label"))
     with bars:
-        tell(section("tokens", "rivals"))
+        show_prose(section("tokens", "rivals"))
         words = {name: t(f"tokens.rivals_{name}") for name in ("count", "waiting")}
         words["joined"] = t("tokens.rivals_joined" if found.step else "tokens.rivals_next")
         chart = rivals_chart(found.rivals, found.rival_counts, words)

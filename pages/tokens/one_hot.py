@@ -6,7 +6,7 @@ from pages.kit.asking import Answer, ask
 from pages.kit.controls import Choice
 from pages.kit.experiment import ask_first, experiment, fragment
 from pages.kit.exports import export_matrix
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.language import plain, section, strings, t
@@ -66,7 +66,7 @@ def _describe(found: WordRelations, measure: str) -> str:
 def _memory(answer: Answer[WordRelations], length: int) -> None:
     found = answer.value
     st.subheader(t("tokens.memory_heading"), anchor=False)
-    tell(section("tokens", "memory"))
+    show_prose(section("tokens", "memory"))
     sizes = {"size": f"{found.vocab_size:,}", "width": f"{found.d_model:,}"}
     one_hot, learned, ids = st.columns(3)
     one_hot.metric(t("tokens.memory_one_hot", **sizes), _size(found.one_hot_bytes))
@@ -83,7 +83,7 @@ def _size(n_bytes: int) -> str:
 
 @experiment("tokens_try_one_hot", "tokens.try_one_hot")
 def _try_likeness(view: View) -> None:
-    tell(section("tokens", "try_one_hot"))
+    show_prose(section("tokens", "try_one_hot"))
     word, near, far = TRIPLES[TRIPLE.show()]
     options = {"near": near, "far": far, "equal": t("tokens.guess_equal")}
     cover = ask_first(

@@ -8,7 +8,7 @@ from pages.kit.asking import ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.language import plain, section, t
 from pages.room import Part
@@ -42,7 +42,7 @@ def _show(view: View) -> None:
     chips = show_chips(text, tuple(_line(cut, len(text)) for cut in answer.value.cuts), answer, name="tokens_split")
     offer_chips(chips, answer)
     st.subheader(t("tokens.cost_heading"), anchor=False)
-    tell(section("tokens", "cost"))
+    show_prose(section("tokens", "cost"))
     st.markdown(_cost(view, answer.value))
     names = [_name_of(cut.name) for cut in answer.value.cuts]
     words = {name: t(f"tokens.axis_{name}") for name in ("tokens", "pairs")}
@@ -101,7 +101,7 @@ def _cost(view: View, cuts: Cuts) -> str:
 
 @experiment("tokens_try_split", "tokens.try_split")
 def _try_sample(view: View, corpus: str, size: int) -> None:
-    tell(section("tokens", "try_split"))
+    show_prose(section("tokens", "try_split"))
     sample = SAMPLES[SAMPLE.show()]
     options = options_of("tokens.guess_{}", ("bpe", "character", "same"))
     question = t("tokens.question_split", sample=plain(sample))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.kit.experiment import lazy_box
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.number_format import markdown_table
 from pages.language import joined, plain, section, t
 from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, article_measured
@@ -28,7 +28,7 @@ def show_article_differences() -> None:
         shown["held_out"] = (
             f"{most:,}" if fewest == most else t("article.from_to", fewest=f"{fewest:,}", most=f"{most:,}")
         )
-        tell(section("train", "article_after").format(**shown, judged=joined(alone(found), together(found))))
+        show_prose(section("train", "article_after").format(**shown, judged=joined(alone(found), together(found))))
         st.caption(f"`{found.command}`")
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.kit.controls import Choice, Text
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.refusals import in_own_words
 from pages.kit.runs import find_run, learned_words
 from pages.kit.uploads import upload, uploaded
@@ -109,9 +109,9 @@ def preset_labels() -> dict[str, str]:
     return {name: word for name, word in said.items() if name not in missing} | missing
 
 
-def in_language(spec: RunSpec, tongue: Any) -> RunSpec:
+def in_language(spec: RunSpec, lang: Any) -> RunSpec:
     """Return a preset that learns from texts in the reader's language, where its texts come with the app."""
-    return change(spec, language=tongue) if apply((LANGUAGE,), spec.data.source) else spec
+    return change(spec, language=lang) if apply((LANGUAGE,), spec.data.source) else spec
 
 
 def choose_base() -> Base:
@@ -135,7 +135,7 @@ def choose_base() -> Base:
     base = Base(in_language(PRESETS[chosen], language()))
     if not (gave_data() and current("source") != base.usual["source"]):
         counted = {name: f"{value:,}" if isinstance(value, int) else value for name, value in base.usual.items()}
-        tell(section("train", f"preset_{chosen}").format(**counted))  # it speaks of the preset's own data
+        show_prose(section("train", f"preset_{chosen}").format(**counted))  # it speaks of the preset's own data
     if chosen == ARTICLE.name:
         show_article_differences()
     return base
@@ -286,7 +286,7 @@ def _read_as(encoding: str, given: UploadedFile, found: Preview) -> Preview:
 
 def _table(source: Source, _: Base) -> Learned:
     """Let a person bring a file and choose its columns."""
-    tell(section("train", "data_table"), small=True)
+    show_prose(section("train", "data_table"), small=True)
     given = upload(t("data.file"), ["csv", "tsv", "txt", "jsonl", "json", "gz"], most_mb=MOST_BYTES >> 20, key="table")
     if given is None:
         return Learned(source, problem=t("data.missing_file"))
@@ -336,7 +336,7 @@ def _asked(source: Source, base: Base) -> tuple[int, int]:
 
 def _imdb(source: Source, base: Base) -> Learned:
     """Let a person say where the reviews lie; as many are read as the run needs, the training part's first."""
-    tell(section("train", "data_imdb"), small=True)
+    show_prose(section("train", "data_imdb"), small=True)
     path = _path("data.path")
     if not path:
         return Learned(source, problem=t("data.missing_path"))

@@ -41,7 +41,7 @@ def bundle_zip(store: RunStore) -> bytes:
 def files_of(store: RunStore) -> list[File]:
     """Return the files that a run can be had as, in the language and with the colours of the person who asks."""
     said, plain = strings("film"), strings("film", "en")
-    page_words, tongue, method = film_words(), language(), method_chosen()
+    page_words, lang, method = film_words(), language(), method_chosen()
     theme = st.context.theme.type or "light"
     name, learned = store.spec.name, learned_words(store.spec.data)
 
@@ -50,7 +50,7 @@ def files_of(store: RunStore) -> list[File]:
         return embedding_gif(film, said, method=method, theme=theme, plain_words=plain)
 
     def html() -> str:
-        return to_html([reading(store.id).film()], page_words, title=name, learned=[learned], language=tongue)
+        return to_html([reading(store.id).film()], page_words, title=name, learned=[learned], language=lang)
 
     def csv() -> bytes:
         return rows_csv(curve_rows(reading(store.id).film())).encode("utf-8-sig")

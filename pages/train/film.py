@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.film.mount import MOST_STEP, FilmAsk, Method, show_film
 from pages.kit.controls import Text
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import DEFAULT_TEXT
 from pages.kit.models import READERS, name_of_moment, prefer_model
 from pages.kit.navigation import open_page
@@ -74,7 +74,7 @@ def _answer(asked: FilmAsk, stores: tuple[RunStore, ...]) -> None:
 def follow_run(*stores: RunStore, text: str) -> None:
     """Show the film of one run, or of two on one scrubber, with a text followed through both."""
     learned = stores[0].spec
-    tell(section("train", f"film_{'pairs' if learned.data.source == 'pairs' else learned.kind}"), small=True)
+    show_prose(section("train", f"film_{'pairs' if learned.data.source == 'pairs' else learned.kind}"), small=True)
     asked = show_film(
         [(store.id, store.spec.name) for store in stores],
         key=f"film of {len(stores)}",

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.kit.experiment import lazy_box
-from pages.kit.read_only import read_only_said
+from pages.kit.read_only import refuse_read_only
 from pages.kit.runs import begin_run, follow, in_words, launcher, learned_words
 from pages.kit.url import current, forget
 from pages.kit.waiting import watch
@@ -108,7 +108,7 @@ def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
             st.warning(t("train.impossible", error=plain(problem)), icon=":material/block:")
         else:
             st.markdown(t("train.learns_from", learned=f"**{plain(learned_words(spec.data))}**"))
-        if read_only_said():
+        if refuse_read_only():
             return
         if spec is not None:
             watch(

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.kit.experiment import lazy_box
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.navigation import open_page
 from pages.kit.runs import find_run, follow, followed, is_live, problem_of
 from pages.kit.url import keep
@@ -42,7 +42,7 @@ def show_beginning(problem: str) -> None:
     heading(t("train.heading"))
     if problem:
         st.warning(problem, icon=":material/link_off:")
-    tell(section("train", "look"))
+    show_prose(section("train", "look"))
     show_form()
 
 
@@ -59,4 +59,4 @@ if runs is not None:
     with runs:
         show_runs(store.id if store else None)
 with st.expander(t("train.why"), icon=":material/school:"):
-    tell(section("train", "why"))
+    show_prose(section("train", "why"))

@@ -104,7 +104,7 @@ def show_panel(store: RunStore) -> None:
         if status.state == "interrupted":
             st.warning(t("run.interrupted", error=plain(status.message)), icon=ICONS[status.state])
         elif status.message:
-            tell = st.error if status.state == "failed" else st.warning
-            tell(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
+            show_prose = st.error if status.state == "failed" else st.warning
+            show_prose(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
 
     watch(lambda: not is_live(store.status()), show, key=f"panel {store.id}")

@@ -6,7 +6,7 @@ from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
 from pages.kit.experiment import ask_first, experiment, options_of
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.number_format import markdown_table
 from pages.kit.runs import is_live
 from pages.kit.waiting import awaited
@@ -79,7 +79,7 @@ def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
     ]
     head = (t("refit.mean_of", count=len(steps) - 1), t("refit.col_moved"), t("refit.col_trust"))
     st.markdown(markdown_table(head, rows, right=2))
-    tell(joined(section("train", "refit_note"), what_is_left(found), cost_of_aligning(found)), small=True)
+    show_prose(joined(section("train", "refit_note"), what_is_left(found), cost_of_aligning(found)), small=True)
 
 
 def show_refitted(store: RunStore) -> None:

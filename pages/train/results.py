@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from pages.kit.experiment import ask_first, lazy_box
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.navigation import open_page
 from pages.kit.runs import follow, is_live
 from pages.language import joined, plain, section, t
@@ -191,7 +191,7 @@ def _show_separation(store: RunStore) -> None:
 
 
 def _show_residual(store: RunStore) -> None:
-    tell(section("train", "try_residual"))
+    show_prose(section("train", "try_residual"))
     if st.button(t("train_try.no_residual"), icon=":material/fork_right:"):
         try:
             made = same_but(store, "residual", False)

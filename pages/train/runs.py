@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from pages.kit.read_only import read_only_said
+from pages.kit.read_only import refuse_read_only
 from pages.kit.runs import bounds, follow, in_words, learned_words, listed_runs, own_runs, resume_run, run_list
 from pages.kit.uploads import let_go, upload
 from pages.language import plain, t
@@ -109,7 +109,7 @@ def _row(store: RunStore, shown: str | None) -> None:
 
 def _import() -> None:
     """Take in a run that was exported, here or elsewhere."""
-    if read_only_said():
+    if refuse_read_only():
         return
     given = upload(t("runs.import"), "zip", most_mb=MOST_PACKED // MB, key="import_zip")
     if given is None:

@@ -6,8 +6,8 @@ from typing import Any, get_args
 import streamlit as st
 
 from pages.kit.experiment import lazy_box
-from pages.kit.glossary import tell
-from pages.kit.read_only import read_only_said
+from pages.kit.glossary import show_prose
+from pages.kit.read_only import refuse_read_only
 from pages.kit.runs import begin_run, follow, is_live
 from pages.kit.url import current, keep
 from pages.language import plain, section, t
@@ -90,7 +90,7 @@ def offer_same_but(store: RunStore, *, expanded: bool) -> None:
     box = lazy_box(t("compare.same_but"), icon=":material/fork_right:", key="same_but_open", opened=expanded)
     if box is not None:
         with box:
-            if not read_only_said():
+            if not refuse_read_only():
                 _show_changes(store)
 
 
@@ -102,7 +102,7 @@ def _show_changes(store: RunStore) -> None:
         for option, (name, value) in changes.items()
     }
     guesses = {name: t(f"guess.{name}") for name in GUESSES}
-    tell(section("compare", "same_but"))
+    show_prose(section("compare", "same_but"))
     what, guess_place, start = st.columns([2, 2, 1], vertical_alignment="bottom", gap="medium")
     with what:
         chosen = st.selectbox(

@@ -133,7 +133,7 @@ def _hide_each(view: View) -> None:
 def _hiding_experiment(view: View) -> None:
     """Ask where a word of a further sentence looks, then show that, and the effect of hiding each source word."""
     PROBE.show_box(view)
-    read = PROBE.tell(view)
+    read = PROBE.note(view)
     if read is not None:
         _hide_each(read)
 

@@ -85,7 +85,7 @@ def _numbers(view: View, found: Forced, same: bool) -> None:
 def _show(view: View) -> None:
     """Show the text input of the target, its words as bars, and the comparison with the model's own translation."""
     TARGET.show_box(view)
-    answer = TARGET.tell(view)
+    answer = TARGET.note(view)
     if answer is None:
         return
     found, target = answer.value, answer.arguments["target"]

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, Text, show_in_columns
-from pages.kit.device import tell_of_processor
+from pages.kit.device import show_processor
 from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.header import View
 from pages.kit.number_format import markdown_table
@@ -137,14 +137,14 @@ def _survey(rule: Rule, epochs: int, seed: int, penalty: float) -> None:
 
 def _show(_: View) -> None:
     """Show the controls, the searches of one source, and a survey over many sources."""
-    tell_of_processor()
+    show_processor()
     rule, epochs, seed = show_in_columns(None, RULE, EPOCHS, SEED, widths=[2, 2.4, 1.4], gap="medium")
     source_place, penalty_place = st.columns([2, 2.4], gap="medium")
     with source_place:
         LETTERS.show_box()
     with penalty_place:
         penalty = PENALTY.show()
-    source = LETTERS.tell()
+    source = LETTERS.note()
     if source is None:
         return
     asked = {"rule": rule, "source": source, "epochs": epochs, "seed": seed, "length_penalty": penalty}

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Slider, Values, layer_control
 from pages.kit.experiment import ask_first, experiment, options_of
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live, show_lines
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -112,7 +112,7 @@ def _show(view: View) -> None:
         over, layer, head = choose_weights(view)
     rows_place = st.container()
     with rows_place:
-        tell(section("translation", "rows"))
+        show_prose(section("translation", "rows"))
         if over == "all":
             ROWS_LAYER.show(view)
     live = STEPS.live(view)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.kit.asking import Answer, ask_once
 from pages.kit.controls import Choice, Switch, show_in_columns
-from pages.kit.device import tell_of_processor
+from pages.kit.device import show_processor
 from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.exports import export_matrix
 from pages.kit.header import View
@@ -183,7 +183,7 @@ def _show_shapes(found: ToyBatch) -> None:
 
 def _show(_: View) -> None:
     """Show the batch, one head of its three attentions, its logits, what conventions change, and every shape."""
-    tell_of_processor()
+    show_processor()
     source, convention = show_in_columns(None, SOURCE, CONVENTION, widths=[1.1, 1], gap="medium")
     options_place, filled_place = st.columns([8.4, 2.2], gap="small", vertical_alignment="bottom")
     with options_place:

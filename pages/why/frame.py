@@ -14,7 +14,7 @@ from pages.kit.asking import Answer
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Control, Values, head_control, layer_control
 from pages.kit.experiment import ask_first, options_of, say
-from pages.kit.glossary import tell
+from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
@@ -50,7 +50,7 @@ def squares_of(
 
 
 def drawing_of(name: str, chart: Filled, answer: Answer[Any], what: str) -> Drawing:
-    """Return a chart that follows a finger, as a question has it.
+    """Return a chart that follows the hand, as a question has it.
 
     Args:
         name, what: as of squares_of.
@@ -107,7 +107,7 @@ class Desk:
             show_with_files(picture)
 
     def drawing(self, drawing: Drawing, what: str) -> None:
-        """Show a chart that follows a finger under its heading, with its files."""
+        """Show a chart that follows the hand under its heading, with its files."""
         say(f"**{self.word(what)}**")
         show_drawing(drawing)
 
@@ -144,7 +144,7 @@ def question(
         words, figures = st.columns([2, 3], gap="large")
         with words:
             st.subheader(t(f"why.{name}.question"), anchor=False)
-            tell(section("why", name))
+            show_prose(section("why", name))
             asked = f"**{t(f'why.{name}.predict')}**"
             cover = ask_first(asked, options_of(f"why.{name}.{{}}", options), name=f"why_{name}")
             place = st.container()

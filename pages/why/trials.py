@@ -8,7 +8,7 @@ from pages.figures.charts import HUES, PALETTE
 from pages.figures.curves import Side, bars, curves, dots
 from pages.kit.asking import Answer, ask
 from pages.kit.controls import Slider
-from pages.kit.device import tell_of_processor
+from pages.kit.device import show_processor
 from pages.kit.navigation import page_path
 from pages.kit.number_format import percent
 from pages.kit.waiting import awaited
@@ -58,7 +58,7 @@ def trial(desk: Desk, train: Callable[..., Trial], variants: Sequence[str], **op
     with desk.controls:
         first = FIRST_SEED.show()
         st.caption(t("why.trial_note", runs=RUNS))
-        tell_of_processor()
+        show_processor()
     asked = {"seeds": tuple(range(first, first + RUNS)), **options}
     with desk.picture:
         answer = awaited(train, t("why.trial_running"), key=f"why_{desk.name}", height=400, **asked)

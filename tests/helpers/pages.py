@@ -91,7 +91,7 @@ def note(app: AppTest) -> str:
 
 
 def metrics(app: AppTest) -> dict[str, str]:
-    """Return the page's large numbers by their labels, those that follow a finger among them."""
+    """Return the page's large numbers by their labels, those that follow the hand among them."""
     bodies = "".join(element.proto.body for element in app.get("html"))
     live = {unescape(label): unescape(value) for label, value in NUMBER.findall(bodies)}
     return {metric.label: metric.value for metric in app.metric} | live

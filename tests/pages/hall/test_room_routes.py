@@ -15,7 +15,7 @@ from pages.hall import room_routes as module
 from pages.hall.projector import projector_routes
 from pages.kit.live import live_routes
 from pages.language import words
-from pages.running_sign import underway_routes
+from pages.running_sign import running_routes
 from pages.serving.owners import owner_of, signed
 from tests.helpers.engine import small_bundle
 from tests.helpers.pages import finished
@@ -163,7 +163,7 @@ def test_without_a_key_with_a_made_up_one_and_with_anothers_nothing_that_is_not_
     monkeypatch.setattr(module, "before_serving", lambda look: None)
     monkeypatch.setattr(module, "before_stopping", lambda end: None)
     module.rooms.cache_clear()
-    routes = [*live_routes(LIVE), *projector_routes(), *module.room_routes(), *underway_routes()]
+    routes = [*live_routes(LIVE), *projector_routes(), *module.room_routes(), *running_routes()]
     client, headers = TestClient(Starlette(routes=routes)), {"Cookie": f"vitrine={by}"} if by else {}
 
     def asked(path: str, headers: dict[str, str], body: dict | None = None) -> tuple[int, str]:

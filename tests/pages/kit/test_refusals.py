@@ -35,7 +35,7 @@ def test_each_message_with_other_words_is_one_of_the_library() -> None:
 
 def test_a_refusal_keeps_its_values_in_chinese_and_any_other_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "language", lambda: "zh")
-    monkeypatch.setattr(refusals, "strings", lambda prefix, tongue="zh": strings(prefix, tongue))
+    monkeypatch.setattr(refusals, "strings", lambda prefix, lang="zh": strings(prefix, lang))
     with pytest.raises(IntakeError) as caught:
         read_table(b"only\nrows\nof one\ncolumn\n", "only", "only", name="my.csv")
     expected = words("zh")["refused.one_column"].format(name="my.csv", column="'only'")

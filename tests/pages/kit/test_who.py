@@ -19,7 +19,7 @@ from pages import running_sign as underway
 from pages.kit import models
 from pages.language import words
 from pages.link import Link, reading
-from pages.running_sign import underway_routes
+from pages.running_sign import running_routes
 from pages.serving import owners as who
 from pages.serving.headers import headers
 from pages.serving.hosts import Guard, allowed_hosts
@@ -203,7 +203,7 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused_in_words(host: str) 
     for path in ("/", "/film/abc", "/_stcore/health"):
         refused = client().get(path, headers={"Host": host})
         assert refused.status_code == 421
-        assert all(words(tongue)["guard.host"] in refused.text for tongue in ("en", "zh"))
+        assert all(words(lang)["guard.host"] in refused.text for lang in ("en", "zh"))
     with pytest.raises(WebSocketDenialResponse), client().websocket_connect(STREAM, headers={"Host": host}):
         pass
 
@@ -261,7 +261,7 @@ def test_one_visitor_too_many_reads_a_page_of_words_and_comes_in_when_another_le
         with visitor.websocket_connect(STREAM):
             full = visitor.get("/attention", headers=opening)
             assert (full.status_code, full.headers["retry-after"]) == (503, "30")
-            assert all(words(tongue)["guard.full"].format(most=2) in full.text for tongue in ("en", "zh"))
+            assert all(words(lang)["guard.full"].format(most=2) in full.text for lang in ("en", "zh"))
             with pytest.raises(WebSocketDenialResponse), visitor.websocket_connect(STREAM):
                 pass
             assert visitor.get("/film/abc").status_code == 200, "those who are in go on"
@@ -305,7 +305,7 @@ def sign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TestClient:
     """Return a sign of the route alone, which looks anew at every question."""
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
     monkeypatch.setattr(underway, "SECONDS_FRESH", 0.0)
-    return TestClient(Starlette(routes=underway_routes()))
+    return TestClient(Starlette(routes=running_routes()))
 
 
 def test_nothing_under_way_is_an_empty_list(sign: TestClient, tmp_path: Path) -> None:
