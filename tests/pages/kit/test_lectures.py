@@ -17,7 +17,7 @@ from pages.hall.lectures import (
     read_lecture,
     said_of,
 )
-from pages.hall.scene_words import told as nodes
+from pages.hall.scene_words import markdown_nodes as nodes
 from pages.hall.tour import FIRST_TOUR, NEWEST, measured
 from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
