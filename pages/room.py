@@ -174,8 +174,7 @@ class Page:
         groups = dict.fromkeys(part.group for part in self.parts)
         with title(name):
             if len(groups) == 1:
-                choice = Choice(key, names, label=f"{name}.part", collapsed=True)
-                part = choice.show()
+                part = Choice(key, names, label=f"{name}.part", collapsed=True).show()
                 offer_glossary(name)
                 return part
             offer_glossary(name)

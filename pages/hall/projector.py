@@ -77,9 +77,9 @@ def lecture_in_words(lecture: Lecture, language: str) -> dict[str, object]:
 @cache
 def _font() -> str:
     """Return the style that names the app's font, "" where Streamlit has it no more under its name."""
-    link = below_base(font_file()) if font_file() else ""
-    if not link:
+    if not font_file():
         return ""
+    link = below_base(font_file())
     return f'<style>@font-face {{ font-family: "Source Sans"; src: url("{link}"); font-weight: 200 900; }}</style>\n'
 
 

@@ -127,19 +127,24 @@ class Choice(Control[T]):
     def default_of(self, view: View | None = None) -> T:
         return self.kind(self._default(view, self.options_of(view)))
 
+    def _arguments(self, view: View | None, names: list[str]) -> dict[str, Any]:
+        """Return what url.chosen takes."""
+
+        def read(asked: Any) -> str | None:
+            return asked if asked in names else None
+
+        return {"default": self._default(view, names), "read": read, "options": listed(names)}
+
     def read(self, view: View | None = None) -> T:
-        names = self.options_of(view)
-        default = self._default(view, names)
-        return self.kind(chosen(self.name, default, lambda asked: asked if asked in names else None, listed(names)))
+        return self.kind(chosen(self.name, **self._arguments(view, self.options_of(view))))
 
     def show(self, view: View | None = None) -> T:
-        options, names = _of(self.options, view), self.options_of(view)
-        labels = dict.fromkeys(names, "") | {
-            name: options[name] if isinstance(options, Mapping) else t(self.words.format(name)) if self.words else name
-            for name in names
-        }
-        default, label = self._default(view, names), _words(self.label, view)
-        key, value = held(self.name, default, lambda asked: asked if asked in names else None, listed(names))
+        options = _of(self.options, view)
+        names = [str(option) for option in options]
+        labels = {name: t(self.words.format(name)) if self.words else name for name in names}
+        labels |= options if isinstance(options, Mapping) else {}
+        label, arguments = _words(self.label, view), self._arguments(view, names)
+        key, value = held(self.name, **arguments)
         hidden = "collapsed" if self.collapsed else "visible"
         if self.form == "steps":
             taken = st.select_slider(label, names, value, format_func=labels.__getitem__, key=key)
@@ -161,31 +166,28 @@ class Choice(Control[T]):
                 label_visibility=hidden,
                 wrap=True,
             )
-        taken = default if taken is None else taken
-        keep(self.name, taken, "" if self.always else default)
+        taken = arguments["default"] if taken is None else taken
+        keep(self.name, taken, "" if self.always else arguments["default"])
         return self.kind(taken)
 
 
+def _numbered(name: str, count: str, label: str, in_list: bool) -> Choice[int]:
+    """Return the choice of one of the parts that a model's configuration counts; it follows from page to page."""
+
+    def numbers(view: View) -> range:
+        return range(getattr(view.bundle.config, count))
+
+    return Choice(name, numbers, label=label, kind=int, form="list" if in_list else "buttons")
+
+
 def layer_control(label: str, *, in_list: bool = False) -> Choice[int]:
-    """Return the choice of a layer, which follows from page to page."""
-    return Choice(
-        "layer",
-        lambda view: range(view.bundle.config.n_layers),
-        label=label,
-        kind=int,
-        form="list" if in_list else "buttons",
-    )
+    """Return the choice of a layer."""
+    return _numbered("layer", "n_layers", label, in_list)
 
 
 def head_control(label: str, *, in_list: bool = False) -> Choice[int]:
-    """Return the choice of a head of a layer, which follows from page to page."""
-    return Choice(
-        "head",
-        lambda view: range(view.bundle.config.n_heads),
-        label=label,
-        kind=int,
-        form="list" if in_list else "buttons",
-    )
+    """Return the choice of a head of a layer."""
+    return _numbered("head", "n_heads", label, in_list)
 
 
 def token_control(name: str, label: str) -> Choice[int]:
@@ -347,15 +349,11 @@ class Text(Control[T]):
         """Show the box alone."""
         default, label = str(_of(self.default, view)), _words(self.label, view)
         key, text = held(self.name, default, lambda asked: str(asked)[: self.most], "")
+        box: dict[str, Any] = {"key": key, "max_chars": self.most, "placeholder": self.placeholder}
         if self.height:
-            text = st.text_area(
-                label, text, key=key, height=self.height, max_chars=self.most, placeholder=self.placeholder
-            )
+            text = st.text_area(label, text, height=self.height, **box)
         else:
-            pause = _of(self.pause, view)
-            text = st.text_input(
-                label, text, key=key, live=pause or False, max_chars=self.most, placeholder=self.placeholder
-            )
+            text = st.text_input(label, text, live=_of(self.pause, view) or False, **box)
             st.session_state.setdefault("typed", {})[self.name] = text
         keep(self.name, text, default)
 
@@ -408,10 +406,10 @@ class Seed(Control[int]):
     default: int = 0
     most: int = MOST_SEED
 
-    def default_of(self, view: "View | None" = None) -> int:
+    def default_of(self, view: View | None = None) -> int:
         return self.default
 
-    def read(self, view: "View | None" = None) -> int:
+    def read(self, view: View | None = None) -> int:
         return chosen(self.name, self.default, lambda asked: whole_number(asked, self.most), f"0 … {self.most}")
 
     def next(self) -> None:
@@ -420,7 +418,7 @@ class Seed(Control[int]):
 
 
 def show_in_columns(
-    view: "View | None", *controls: Control[Any], widths: Sequence[float] | None = None, **columns: Any
+    view: View | None, *controls: Control[Any], widths: Sequence[float] | None = None, **columns: Any
 ) -> list[Any]:
     """Show controls beside each other, and return what they hold.
 

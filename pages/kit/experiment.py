@@ -303,23 +303,17 @@ def ask_first(question: str, options: Mapping[str, str], *, name: str, about: st
             wrap=True,
         )
         if open_now:
-            st.button(
-                t("try.cover"),
-                icon=":material/visibility_off:",
-                type="tertiary",
-                key=f"hide_{name}",
-                on_click=_cover_again,
-                args=(name, key),
-            )
+            word, icon, on_click, args = "cover", "visibility_off", _cover_again, (name, key)
         else:
-            st.button(
-                t("try.show"),
-                icon=":material/visibility:",
-                type="tertiary",
-                key=f"show_{name}",
-                on_click=_open,
-                args=(name, True),
-            )
+            word, icon, on_click, args = "show", "visibility", _open, (name, True)
+        st.button(
+            t(f"try.{word}"),
+            icon=f":material/{icon}:",
+            type="tertiary",
+            key=f"{'hide' if open_now else 'show'}_{name}",
+            on_click=on_click,
+            args=args,
+        )
     keep(SHOWN, ".".join(sorted(_shown())), "")
     return Cover(name, options, guess if open_now else None, open_now, st.container())
 

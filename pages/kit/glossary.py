@@ -14,7 +14,7 @@ from pages.kit.hall_frame import in_hall
 from pages.language import language, prose, strings, t, words
 
 NO_TEXT = r"`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>"  # code, formulas, links and tags are left alone
-BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+BOLD = re.compile(r"\*\*([^*\n]+)\*\*")  # beside a letter of Chinese, asterisks before a tag mean nothing
 
 
 @lru_cache(maxsize=4)

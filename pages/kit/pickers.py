@@ -1,4 +1,4 @@
-"""Controls that choose a layer, a head or a token; one that is no longer there falls back to the first."""
+"""What is picked in a figure: a head on a board, and tokens of a text by what changes there."""
 
 import numpy as np
 

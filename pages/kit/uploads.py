@@ -116,14 +116,12 @@ class UploadBounds:
         if not re.fullmatch("[0-9]{1,15}", length):
             return await Response(status_code=411)(scope, receive, send)
         size = int(length)
-        if (
-            size > self._bounds.upload_mb * MB + FRAMING
-            or len(uploaded_files().file_storage.get(session, ())) >= MOST_FILES
-        ):
+        files = uploaded_files()
+        if size > self._bounds.upload_mb * MB + FRAMING or len(files.file_storage.get(session, ())) >= MOST_FILES:
             return await Response(status_code=413)(scope, receive, send)
         if is_session(session) and not self._has_room(session, size):
             name = await _name_alone(receive)
-            uploaded_files().add_file(session, UploadedFileRec(file_id=file, name=name, type=REFUSED, data=b""))
+            files.add_file(session, UploadedFileRec(file_id=file, name=name, type=REFUSED, data=b""))
             return await Response(status_code=204)(scope, receive, send)
         self._coming[file] = (session, size)
         try:
@@ -132,9 +130,8 @@ class UploadBounds:
             self._coming.pop(file, None)
 
     def _has_room(self, session: str, size: int) -> bool:
-        held = {
-            one: sum(len(file.data) for file in files.values()) for one, files in uploaded_files().file_storage.items()
-        }
+        kept = uploaded_files().file_storage
+        held = {one: sum(len(file.data) for file in files.values()) for one, files in kept.items()}
         for one, coming in self._coming.values():
             held[one] = held.get(one, 0) + coming
         fits = held.get(session, 0) + size <= self._bounds.session_uploads_mb * MB + FRAMING

@@ -20,7 +20,7 @@ from pages.serving.inside_streamlit import is_back_or_forward
 
 LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
 LEFT_OUT = "without"  # names, in a link, of what did not fit in it
-WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|suggested .*|default .*|predict .*|models|last_read")
+WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|default .*|predict .*|models|last_read")
 T = TypeVar("T")
 
 

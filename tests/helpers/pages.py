@@ -1,6 +1,5 @@
 """Run a page as Streamlit would, without a browser; every part of every page; the scripts that pages export."""
 
-import ast
 import asyncio
 import json
 import os
@@ -157,23 +156,11 @@ CHOSEN_BY = {"why": "why"}
 
 
 def parts_of(script: Path) -> list[str]:
-    """Return the names of a page's parts as its script has them, group by group; one without a name where none is."""
-    text = script.read_text(encoding="utf-8")
-    if "import Page" in text:
-        declared = vars(import_module(f"pages.{script.parent.name}.page")).values()
-        return [part.name for page in declared if isinstance(page, Page) for part in page.parts]
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("PARTS", "QUESTIONS"):
-            return [ast.unparse(name).strip("'\"").lower() for name in _names(node.value)]
-    return [""]
-
-
-def _names(declared: ast.expr) -> list[ast.expr]:
-    assert isinstance(declared, ast.Dict | ast.Tuple)
-    if isinstance(declared, ast.Tuple):
-        return declared.elts
-    groups = [among for among in declared.values if isinstance(among, ast.Dict | ast.Tuple)]
-    return [name for among in groups for name in _names(among)] or [name for name in declared.keys if name is not None]
+    """Return the names of a page's parts in the order in which they are shown; one without a name where none is."""
+    if "import Page" not in script.read_text(encoding="utf-8"):
+        return [""]
+    declared = vars(import_module(f"pages.{script.parent.name}.page")).values()
+    return [part.name for page in declared if isinstance(page, Page) for part in page.parts]
 
 
 ALL_SCREENS = [

@@ -1,5 +1,7 @@
 """Sliders and switches in a link: kept, bounded on the server, and refused in words."""
 
+from collections.abc import Callable
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -17,8 +19,8 @@ def page() -> None:
     st.markdown(f"{whole!r} {part!r} {on!r}")
 
 
-def opened(**query: str) -> AppTest:
-    app = AppTest.from_function(page)
+def opened(script: Callable[[], None] = page, **query: str) -> AppTest:
+    app = AppTest.from_function(script)
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
@@ -100,15 +102,8 @@ def growing() -> None:
     st.markdown(f"{token} {way} {place} {few}")
 
 
-def grown(**query: str) -> AppTest:
-    app = AppTest.from_function(growing)
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run()
-
-
 def test_a_choice_that_goes_with_the_text_falls_back_without_a_word() -> None:
-    app = grown(token="4", place="4", way="zero", few="8")
+    app = opened(growing, token="4", place="4", way="zero", few="8")
     assert app.markdown[0].value == "4 zero 4 8"
     app.session_state["count"] = 3
     app.run()
@@ -119,7 +114,7 @@ def test_a_choice_that_goes_with_the_text_falls_back_without_a_word() -> None:
 
 @pytest.mark.parametrize("missing", [None, ""])
 def test_a_choice_that_the_browser_has_lost_is_no_link(missing: str | None) -> None:
-    app = grown()
+    app = opened(growing)
     app.session_state["way@"] = missing
     assert app.run().markdown[0].value == "0 mask 0 4"
     assert not app.toast
@@ -127,7 +122,7 @@ def test_a_choice_that_the_browser_has_lost_is_no_link(missing: str | None) -> N
 
 @pytest.mark.parametrize(("name", "asked"), [("token", "5"), ("way", "None"), ("place", "5"), ("few", "3")])
 def test_what_a_link_asks_for_in_vain_is_said_once(name: str, asked: str) -> None:
-    app = grown(**{name: asked})
+    app = opened(growing, **{name: asked})
     assert f"{name} = {asked}" in app.toast[0].value
     assert app.markdown[0].value == "0 mask 0 4"
     assert not app.run().toast
@@ -135,7 +130,7 @@ def test_what_a_link_asks_for_in_vain_is_said_once(name: str, asked: str) -> Non
 
 
 def test_every_control_begins_in_the_browser_with_what_the_server_holds() -> None:
-    app = grown(token="4", place="3", way="zero", few="8")
+    app = opened(growing, token="4", place="3", way="zero", few="8")
     assert list(app.button_group[0].proto.default) == [1]
     assert list(app.slider[0].proto.default) == [3.0]
     assert app.selectbox[0].proto.default == 4
@@ -155,9 +150,7 @@ def grouped() -> None:
 
 
 def test_one_option_of_all_groups_is_chosen() -> None:
-    app = AppTest.from_function(grouped)
-    app.query_params["part"] = "step"
-    app.run()
+    app = opened(grouped, part="step")
     assert [app.markdown[0].value, *(group.value for group in app.segmented_control)] == ["step", "step", None]
     app.segmented_control[1].set_value("look").run()
     assert [app.markdown[0].value, *(group.value for group in app.segmented_control)] == ["look", None, "look"]
