@@ -1,7 +1,7 @@
 """What each difference to the article is worth: `python -m transformer_core.recipes.article --data D --out F`.
 
 Trains the app's own small classifier on as many reviews as the article had, then the same with one of the article's
-choices at a time, then with all of them, each from several seeds. About 15 minutes on one core.
+choices at a time, then with all of them, each from several seeds. About half an hour on one core.
 """
 
 import argparse

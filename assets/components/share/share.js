@@ -5,8 +5,8 @@ import { el, fill, lasting } from "../kit.js";
 
 const LEFT_OUT = "without"; // as in pages/kit/url.py
 const SECONDS_SAID = 8;
-const SECONDS_TO_RUN = 2; // until then, the link has what a text area gave the page when the pointer left it
-const MS_BETWEEN_LOOKS = 50;
+const RAN = "[data-testid=stApp][data-test-script-state=notRunning]";
+const MS_AT_MOST = 30_000; // that a link waits for the page
 
 const labelOf = (name) => document.querySelector(`[class*="st-key-${CSS.escape(name)}-"] label`)?.innerText ?? name;
 
@@ -20,6 +20,14 @@ function missing(words) {
   return said;
 }
 
+// Resolves when the page has next run to its end.
+const nextRun = () =>
+  new Promise((resolve) => {
+    const watcher = new MutationObserver(() => document.querySelector(RAN) && resolve(watcher.disconnect()));
+    watcher.observe(document.body, { subtree: true, attributeFilter: ["data-test-script-state"] });
+    setTimeout(resolve, MS_AT_MOST);
+  });
+
 class Share {
   constructor(parent) {
     this.button = el("button");
@@ -28,9 +36,7 @@ class Share {
     this.note.setAttribute("role", "status");
     this.root = el("div", "share", this.button, this.note);
     this.button.addEventListener("click", () => this.copy());
-    document.addEventListener("focusin", ({ target }) => {
-      if (target.matches?.("textarea")) this.begun = { area: target, text: target.value };
-    });
+    this.followAreas();
     this.root.addEventListener("keydown", ({ key }) => key === "Escape" && this.hush());
     parent.append(this.root);
   }
@@ -41,19 +47,19 @@ class Share {
     this.button.title = words.title;
   }
 
-  // Waits until the page has run with what was typed in a text area, which tells it only when it is left.
-  async linked() {
-    const { area, text } = this.begun ?? {};
-    this.begun = null;
-    if (!area || area.value === text) return;
-    const before = location.href;
-    for (let waited = 0; location.href === before && waited < 1000 * SECONDS_TO_RUN; waited += MS_BETWEEN_LOOKS) {
-      await new Promise((resolve) => setTimeout(resolve, MS_BETWEEN_LOOKS));
-    }
+  // A text area tells the page what was typed when it is left, or at Ctrl+Enter: the link waits for the run that follows.
+  followAreas() {
+    let told;
+    const begin = ({ target }) => target.matches?.("textarea") && (told = target.value);
+    document.addEventListener("focusin", begin);
+    document.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && begin(event));
+    document.addEventListener("focusout", ({ target }) => {
+      if (target.matches?.("textarea") && target.value !== told) this.run = nextRun();
+    });
   }
 
   async copy() {
-    await this.linked();
+    await this.run;
     const link = location.href;
     const lines = missing(this.words).map((line) => el("p", "", line));
     try {
