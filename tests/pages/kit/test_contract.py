@@ -310,7 +310,9 @@ def test_a_part_stands_whatever_a_models_weights_are(
     app = run(page, model=bundle.name, **named(page, part))
     assert not app.exception
     assert app.selectbox(key="model@" if page == "home" else f"model@{page}").value == bundle.name
-    needs = (text.replace("{name}", bundle.name) for key, text in words("en").items() if re.search(r"\.needs_[a-z]+$", key))
+    needs = (
+        text.replace("{name}", bundle.name) for key, text in words("en").items() if re.search(r"\.needs_[a-z]+$", key)
+    )
     notes = {element.value for element in (*app.error, *app.info) if bundle.name in element.value}
     assert notes <= {*needs}  # which are said of sound weights, too
 
