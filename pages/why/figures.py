@@ -39,6 +39,7 @@ def squares(
     """Draw matrices between the same tokens side by side.
 
     Args:
+        matrices: of one shape; of fewer rows than labels, the first tokens alone are queries.
         words: the texts of the matrix itself.
         axes: titles of the vertical and the horizontal axis.
         same_scale: signed matrices share one scale, so that they can be compared.
@@ -55,7 +56,7 @@ def squares(
     down, across = axes
     return MatrixFigure(
         panels,
-        Axis(down, labels),
+        Axis(down, labels[: len(matrices[0].values)]),
         Axis(across, labels),
         words,
         columns=columns,

@@ -28,13 +28,14 @@ LAYER, HEAD = layer_control("why.layer"), head_control("why.head")
 
 
 def squares_of(
-    name: str, view: View, matrices: list[Square], answer: Answer[Any], what: str, **options: Any
+    name: str, view: View, matrices: list[Square], answer: Answer[Any], what: str, note: str = "", **options: Any
 ) -> Picture:
     """Return matrices between the tokens of the sentence, as a question has them.
 
     Args:
         name: of the question.
         what: in the keys of its texts.
+        note: in the key of its note, where that is another.
     """
     figure = squares(
         matrices,
@@ -42,7 +43,7 @@ def squares_of(
         strings("matrix"),
         axes=(t("axis.query"), t("axis.key")),
         quantity=t(f"why.{name}.{what}"),
-        note=t(f"why.{name}.{what}_note"),
+        note=t(f"why.{name}.{note or what}_note"),
         filename=f"why_{name}_{what}",
         **options,
     )

@@ -34,6 +34,7 @@ VECTORS = Choice("why_projections_vectors", _vectors, label="why.projections.vec
 REACH = Slider(
     "why_projections_reach", 0.0, 1.5, 0.25, step=0.05, kind=float, label="why.projections.reach", format="%.2f ×"
 )
+QUERIES = Choice("why_symmetry_queries", ("all", "half"), label="why.symmetry.queries", words="why.symmetry.queries_{}")
 SHARE = Slider("why_symmetry_share", 0.0, 1.0, 0.0, step=0.05, kind=float, label="why.symmetry.share")
 
 
@@ -116,17 +117,30 @@ def _outcome_of_symmetry(found: Tied) -> str:
     return "both" if scores and weights else "scores" if scores else "neither"
 
 
+def _asking(found: Tied, values: Values) -> int:
+    """Return how many tokens, from the first, are queries."""
+    return len(found.scores) if values[QUERIES] == "all" else (len(found.scores) + 1) // 2
+
+
 def _tied(view: View, values: Values) -> Live:
-    """Return scores, what is not symmetric in them, and weights, and both asymmetries over the share."""
+    """Return scores, what is not symmetric in them, and weights, and both asymmetries over the share.
+
+    A query's row asks nothing of the other queries. Where half of the tokens ask, what is not symmetric is left out: it
+    needs a square.
+    """
     layer, head, share = values[LAYER], values[HEAD], values[SHARE]
     answer = ask(tied_query_key, **view.asked, layer=layer, head=head, share=share, seed=SEED)
     found, word = answer.value, "why.symmetry."
-    three = [
-        Square("scores", t(f"{word}scores_title"), found.scores, kind="signed"),
+    asking = _asking(found, values)
+    shown = [
+        Square("scores", t(f"{word}scores_title"), found.scores[:asking], kind="signed"),
         Square("residue", t(f"{word}residue"), found.residue, kind="signed", role="key"),
-        Square("weights", t(f"{word}weights"), found.weights),
+        Square("weights", t(f"{word}weights"), found.weights[:asking]),
     ]
-    version = f"{share}|{layer}.{head}|{view.encoding.text}"
+    square = asking == len(found.scores)
+    if not square:
+        del shown[1]
+    version = f"{share}|{layer}.{head}|{asking}|{view.encoding.text}"
     chance = t(f"{word}chance")
     chart = curves(
         found.shares,
@@ -143,8 +157,9 @@ def _tied(view: View, values: Values) -> Live:
         points=False,
         height=270,
     )
+    note = "matrices" if square else "half"
     return Live(
-        (squares_of("symmetry", view, three, answer, "matrices", version=version, same_scale=True),),
+        (squares_of("symmetry", view, shown, answer, "matrices", note=note, version=version, same_scale=True),),
         drawings=(drawing_of("symmetry", chart, answer, "curve"),),
     )
 
@@ -152,6 +167,7 @@ def _tied(view: View, values: Values) -> Live:
 def _symmetry(desk: Desk) -> Finding:
     with desk.controls:
         SHARE.show()
+        QUERIES.show()
         layer, head = LAYER.show(desk.view), HEAD.show(desk.view)
     live = SYMMETRY.live(desk.view)
     answer: Answer[Tied] = live.drawings[0].answer
@@ -175,5 +191,5 @@ def _symmetry(desk: Desk) -> Finding:
 
 
 SYMMETRY = question(
-    "symmetry", ("both", "scores", "neither"), _symmetry, _tied, (SHARE, LAYER, HEAD), group="projections"
+    "symmetry", ("both", "scores", "neither"), _symmetry, _tied, (SHARE, QUERIES, LAYER, HEAD), group="projections"
 )

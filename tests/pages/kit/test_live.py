@@ -142,7 +142,11 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("why", "scaling", {"why": "scaling"}),
     ("why", "scaling", {"why": "scaling", "why_scaling_width": "64", "lang": "zh"}),
     ("glass", "cell", {"glass": "class_logits", "text": "A <b>bad</b> film."}),
-    ("why", "symmetry", {"why": "symmetry", "why_symmetry_share": "0.35", "head": "2", "lang": "zh"}),
+    (
+        "why",
+        "symmetry",
+        {"why": "symmetry", "why_symmetry_share": "0.35", "why_symmetry_queries": "half"},
+    ),
 ]
 MODELS = {"gpt": "gpt", "bert": "bert", "translation": "translation-en-fr"}  # of the other pages "sentiment"
 

@@ -11,15 +11,20 @@ import pytest
 import transformer_core.analysis.why.joined_positions as joined
 import transformer_core.analysis.why.short_training as short
 from pages.kit.asking import ask
+from pages.kit.controls import Values
+from pages.kit.header import View
 from pages.kit.models import open_bundle
 from pages.kit.number_format import percent
 from pages.language import words
 from pages.why import gates as gates_question
 from pages.why import heads, query_key, residuals, scaling, times, trials
+from pages.why.frame import HEAD, LAYER
 from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
+from transformer_core.analysis.why.sentence_attention import sentence_attention
+from transformer_core.layers.attention import dot_product_scores
 
 TEXT = "The film was not good, but I loved the ending."
 NAMES = (
@@ -121,6 +126,22 @@ def test_sliders_of_the_sentence_show_its_numbers(name: str, key: str, value: fl
     else:
         found = tied_query_key(**asked, head=0, share=value, seed=0)
         assert f"{found.own[2, 0]:.2f}" in told(app)
+
+
+def test_one_projection_gives_every_score_where_queries_are_fewer_than_keys() -> None:
+    bundle = open_bundle("sentiment")
+    view = View(bundle, bundle.tokenizer.encode(TEXT))
+    held = {LAYER: 1, HEAD: 2, query_key.SHARE: 1.0, query_key.QUERIES: "half"}
+    live = query_key._tied(view, Values({control.name: value for control, value in held.items()}))
+    scores, weights = live.pictures[0].figure.panels
+    query = sentence_attention(**view.asked).layer(1).query[2]
+    few = query[: (len(query) + 1) // 2]
+    np.testing.assert_allclose(scores.values, dot_product_scores(few, query), atol=1e-5)
+    assert [axis.labels for axis in live.pictures[0].figure.axes(scores)] == [
+        view.encoding.labels[: len(few)],
+        view.encoding.labels,
+    ]
+    np.testing.assert_allclose(weights.values.sum(-1), 1.0, atol=1e-5)
 
 
 @pytest.mark.nightly
