@@ -23,7 +23,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
 
-DEFAULT_TEXT = "I expected a masterpiece, but the story was dull and the ending was a bore."
+DEFAULT_TEXT = "The film was not good, but I loved the ending."
 VERSE = "To be, or not to be: that is the question"
 EXAMPLES = {  # of the models that learned another language, or another kind of text, than most of their page
     "sentiment-zh": "虽然房间有点小，但是很干净，服务也好，下次还会来。",

@@ -245,7 +245,7 @@ def test_words_that_the_model_never_saw_are_counted(language: str) -> None:
     warned = run(lang=language, text=text, model="sentiment")
     assert words(language)["text.unknown"].format(count=sum(unknown), all=len(unknown) - 2) in note(warned)
     length, _ = note(run(lang=language)).split(" · ")  # and on what it is computed
-    assert length == words(language)["text.tokens"].format(count=19)
+    assert length == words(language)["text.tokens"].format(count=14)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -261,7 +261,7 @@ def test_what_becomes_of_a_typed_padding_token_is_said(language: str, tmp_path: 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_would_change_the_verdict_is_one_click_away(language: str) -> None:
-    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=19)
+    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=14)
     app = run(lang=language)
     piece = words(language)["piece.word"]
     said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried, piece=piece)
