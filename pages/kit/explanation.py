@@ -11,6 +11,7 @@ import streamlit as st
 from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
 from pages.kit.asking import ask_once
 from pages.kit.header import View
+from pages.kit.outside import outside
 from pages.kit.url import set_choice
 from pages.kit.verdict import HUES, chart_word
 from pages.kit.waiting import BRIEF, awaited
@@ -60,7 +61,7 @@ def show_counter_examples(view: View) -> None:
 
 
 def show_weak_sides(view: View) -> None:
-    """Show how often the model is right on texts like this one; nothing where nobody measured it."""
+    """Show how often the model is right on texts like this one; nothing where nobody measured it, or it is outside."""
     facts = [
         t(
             "because.right",
@@ -73,7 +74,7 @@ def show_weak_sides(view: View) -> None:
         )
         for row in view.bundle.measured.fitting(features_of(view.encoding), unit_of(view.encoding))
     ]
-    if facts:
+    if facts and outside(view.bundle, view.encoding) is None:
         st.caption(t("because.known", facts=t("because.and").join(facts)), help=t("because.known_help"))
 
 

@@ -66,7 +66,7 @@ def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -
     repeated = [ids[place % len(ids)] for place in range(lengths[-1])]
     batch = ids_on_device(model, repeated)  # (1, pos)
     empty = model.start(batch[:, :0])
-    plain, cached, size, apart, watch = [], [], [], 0.0, Stopwatch()
+    plain, cached, size, apart, watch = [], [], [], 0.0, Stopwatch(batch.device)
     with alone_on_one_thread():
         for length in counted(lengths):
             whole, last = batch[:, :length], batch[:, length - 1 : length]
