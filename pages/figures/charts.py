@@ -38,6 +38,7 @@ FONT = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif'
 WIDTH_OF_FILES = 720
 ROW = "row"  # the place of a row among those of its data, where a chart follows the hand
 LETTER, SIGN = 6.8, 34  # pixels of a column of a legend's name, and of its sign with the space around it
+NARROW = 280  # pixels of a column of a legend on a phone, where longer names have several lines
 ROOM = "(isFinite(containerSize()[0]) ? containerSize()[0] - 70 : width)"  # in pixels; the axis on the left takes 70
 SEVERAL = {"hconcat", "vconcat", "concat", "facet", "repeat", "spec"}  # of a chart of several, whose width is another
 LINE, LINE_BELOW = 88, 104  # columns of a title and of what stands below it
@@ -202,8 +203,12 @@ def _fold(legend: dict[str, Any], names: Sequence[Any]) -> None:
     widths = [LETTER * columns_of(str(name)) + SIGN for name in names]
     most = legend.get("columns") or len(names)
     whole = sum(sorted(widths)[-most:])
-    folded = f"max(1, min({most}, floor({ROOM} / {max(widths):.0f})))"
-    legend["columns"] = {"expr": f"{ROOM} < {whole:.0f} ? {folded} : {most}"}
+    fitting = f"max(1, min({most}, floor({ROOM} / {max(widths):.0f})))"
+    legend["columns"] = {"expr": f"{ROOM} < {whole:.0f} ? {fitting} : {most}"}
+    if max(widths) > NARROW and "labelExpr" not in legend:
+        lines = {name: folded((str(name),), int((NARROW - SIGN) / LETTER)) for name in names}
+        wrapped = f"({json.dumps(lines, ensure_ascii=False)})[datum.label]"
+        legend["labelExpr"] = f"{ROOM} < {max(widths):.0f} ? {wrapped} : datum.label"
 
 
 def taller(drawn: dict[str, Any], share: float, most: float) -> dict[str, Any]:

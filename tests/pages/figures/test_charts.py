@@ -23,6 +23,7 @@ from pages.figures.charts import (
     DASHES,
     LABELS,
     LETTER,
+    NARROW,
     PALETTE,
     ROOM,
     SIGN,
@@ -296,6 +297,17 @@ def test_a_legend_above_has_as_many_columns_as_the_width_has_room_for(width: int
     widths = sorted(LETTER * columns_of(name) + SIGN for name in series)
     assert columns == 3 or sum(widths) > width
     assert columns == 1 or columns * widest <= width or sum(widths) <= width + 1
+
+
+def test_a_name_that_is_wider_than_a_phone_has_several_lines_there() -> None:
+    long = "from the mean of the tokens, which the map was not trained on"
+    drawn = specification(bars(["a"], {"short": [1.0], long: [2.0]}, across="", up=Side("y")))
+    said = drawn["encoding"]["color"]["legend"]["labelExpr"].replace(ROOM, "width")
+    lines = json.loads(re.search(r"\((\{.*\})\)", said).group(1))
+    assert {name: " ".join(parts) for name, parts in lines.items()} == {"short": "short", long: long}
+    assert all(LETTER * columns_of(part) + SIGN <= NARROW for parts in lines.values() for part in parts)
+    short = specification(bars(["a"], {"short": [1.0], "other": [2.0]}, across="", up=Side("y")))
+    assert "labelExpr" not in short["encoding"]["color"]["legend"]
 
 
 def test_names_on_a_covered_axis_are_not_read_and_its_numbers_are() -> None:
