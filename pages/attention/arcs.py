@@ -94,7 +94,7 @@ def glued(encoding: Encoding) -> tuple[bool, ...]:
 def _picture(view: View, values: Values) -> Live:
     """Return the text with its arcs."""
     layer, head, over, direction = values[LAYER], values[HEAD], values[OVER], values[DIRECTION]
-    answer = ask(layer_looks, **view.asked, layer=layer, head=head, over=over)
+    answer = ask(layer_looks, prompt=view.prompt, layer=layer, head=head, over=over)
     token = values[TOKEN]
     figure = ArcsFigure(
         view.encoding.labels,

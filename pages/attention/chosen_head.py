@@ -58,7 +58,7 @@ def large_head(key: str, view: View, values: Values, step: str = "weights", *, p
         key, pins: as of Picture.
     """
     labels, text, layer, head = view.encoding.labels, view.encoding.text, values[LAYER], values[HEAD]
-    answer = ask(heads_of_text, **view.asked, layer=layer, head=head)
+    answer = ask(heads_of_text, prompt=view.prompt, layer=layer, head=head)
     steps = answer.value.steps
     figure = one_head(
         vars(steps),

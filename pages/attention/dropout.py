@@ -38,7 +38,7 @@ def try_dropout(view: View, layer: int, head: int) -> None:
         again, icon = t("attention.dropout_again"), ":material/casino:"
         st.button(again, icon=icon, on_click=SEED.next, key="attention_dropout_again")
     seed = SEED.read()
-    asked = {**view.asked, "layer": layer, "head": head, "percent": percent, "seed": seed, "draws": draws}
+    asked = {"prompt": view.prompt, "layer": layer, "head": head, "percent": percent, "seed": seed, "draws": draws}
     answer = awaited(
         dropped_weights,
         t("attention.dropout_reading"),

@@ -35,7 +35,7 @@ MOST_NAMED = 3
 def _picture(view: View, values: Values) -> Live:
     """Return the greatest weights with the effects beside them, and the chosen head's weights."""
     layer, head, how = values[LAYER], values[HEAD], values[HOW]
-    effects = ask_once(head_effects, **view.asked, how=how)
+    effects = ask_once(head_effects, prompt=view.prompt, how=how)
     found, words = effects.value, strings("attention_effect")
     change = t("attention.change", label=chart_word(view, found.winner))
     board = effect_board(
@@ -122,7 +122,7 @@ def show_causes(found: HeadEffects) -> None:
 
 def show_without(view: View, layer: int, head: int, how: Ablation) -> None:
     """Show the verdict with and without the chosen head, above its heatmap."""
-    found = ask(without_head, **view.asked, layer=layer, head=head, how=how).value
+    found = ask(without_head, prompt=view.prompt, layer=layer, head=head, how=how).value
     before, after = st.columns(2)
     with before:
         say(t("attention.with_head"), small=True)

@@ -54,7 +54,7 @@ def _show(view: View) -> None:
 
 def _entropy(view: View, values: Values) -> tuple[Picture, Drawing]:
     layer, head = values[LAYER], values[HEAD]
-    answer = ask(head_entropies, **view.asked)
+    answer = ask(head_entropies, prompt=view.prompt)
     found, words = answer.value, strings("attention_flow")
     version = f"{layer}.{head}|{view.encoding.text}"
     board = entropy_board(
@@ -87,7 +87,7 @@ def show_entropy(view: View) -> None:
 
 
 def _rollout(view: View) -> tuple[Picture, Drawing]:
-    answer = ask(attention_flow, **view.asked)
+    answer = ask(attention_flow, prompt=view.prompt)
     found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
     labels, version = view.encoding.labels, f"rollout|{view.encoding.text}"
     figure = flow_matrices(found.rollout, found.last, labels, words, strings("matrix"), version=version)
@@ -126,7 +126,7 @@ def show_evidence(view: View) -> None:
     substitute = SUBSTITUTE.show(view)
     options = options_of("attention.agree_{}", ("close", "loose", "none"))
     cover = ask_first(t("attention.agree_ask"), options, name="attention_rollout", about=view.bundle.name)
-    brief, asked = len(view.encoding) <= BRIEF, {**view.asked, "substitute": substitute}
+    brief, asked = len(view.encoding) <= BRIEF, {"prompt": view.prompt, "substitute": substitute}
     answer = awaited(
         verdict_evidence, t("attention.hiding"), key="attention_evidence", brief=brief, stays=True, **asked
     )

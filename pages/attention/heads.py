@@ -94,7 +94,7 @@ def head_off_experiment(view: View, layer: int, head: int) -> None:
     st.markdown(section("attention", "try").format(layer=layer, head=head))
     options = options_of("try.{}", ("little", "much", "flips"))
     cover = ask_first(t("try.guess"), options, name="attention_head_off", about=f"{view.name} {layer}.{head}")
-    found = ask(without_head, **view.asked, layer=layer, head=head).value
+    found = ask(without_head, prompt=view.prompt, layer=layer, head=head).value
     label, points = outcome_word(view, found.winner), f"{100 * found.moved:+.2f}"
     measured = t("try.measured", label=label, moved=points, layer=layer, head=head)
     cover.judge(moved(found.before, found.after).option, measured)

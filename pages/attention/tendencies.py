@@ -49,7 +49,7 @@ def short_names() -> dict[int, str]:
 def _picture(view: View, values: Values) -> Live:
     """Return every head's scores here and on the sample, and the chosen head's weights."""
     layer, head = values[LAYER], values[HEAD]
-    here = ask_once(tendencies_of_text, **view.asked)
+    here = ask_once(tendencies_of_text, prompt=view.prompt)
     sample = ask_once(tendencies_of_reviews, **_sample(view, values[SAMPLE]))
     words = {
         **strings("attention_tendencies"),

@@ -21,14 +21,14 @@ MOST_CHARACTERS = 600
 def _readable(view: View, target: str) -> Answer[ForcedAndFree]:
     require_length(target, MOST_CHARACTERS)
     with in_words():
-        return ask_once(forced_and_free, **view.asked, target=target)
+        return ask_once(forced_and_free, prompt=view.prompt, target=target)
 
 
 def _right(view: View) -> str:
     """Return a right translation of the example for a model that knows its words, else what the model writes."""
     if view.encoding.text == EXAMPLE and not any(view.bundle.tokenizer.encode(RIGHT).unknown):
         return RIGHT
-    return view.bundle.tokenizer.decode(ask_once(words_read, **view.asked).value)
+    return view.bundle.tokenizer.decode(ask_once(words_read, prompt=view.prompt).value)
 
 
 TARGET = Text("before_target", _right, label="before.forced_target", parse=_readable)

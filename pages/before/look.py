@@ -1,5 +1,7 @@
 """The attention of the recurrent decoder beside the cross-attention of a Transformer that reads the same text."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.before.figures import Looks, looks_figure, word_bars
@@ -24,6 +26,7 @@ from transformer_core.analysis.before.alignments import (
     word_alignment,
 )
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 FIRST_OTHER = "translation-en-fr"
 MOST_TOKENS = 64
@@ -74,13 +77,13 @@ def _recurrent(view: View, found: WordAlignment) -> Looks:
 
 
 def _alone(view: View) -> None:
-    answer = ask_once(word_alignment, **view.asked)
+    answer = ask_once(word_alignment, prompt=view.prompt)
     _show_looks([_recurrent(view, answer.value)], answer, version=f"alone|{view.encoding.text}")
     _show_translations(view, answer.value.translation)
 
 
 def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
-    answer: Answer[BothAlignments] = ask_once(both_alignments, other=other, **view.asked)
+    answer: Answer[BothAlignments] = ask_once(both_alignments, other=other, prompt=view.prompt)
     found = answer.value
     over, layer, head = chosen
     weights = weights_over(found.other.by_head, over, layer, head)
@@ -94,8 +97,8 @@ def _same_words(view: View, other: Bundle, chosen: Chosen) -> None:
 
 
 def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
-    own = ask_once(word_alignment, **view.asked)
-    found = ask_once(word_alignment, **view.asked | {"bundle": other}).value
+    own = ask_once(word_alignment, prompt=view.prompt)
+    found = ask_once(word_alignment, prompt=replace(view.prompt, bundle=other)).value
     over, layer, head = chosen
     weights = weights_over(found.by_head, over, layer, head)
     right = Looks("translation", _title(other, over_word(*chosen)), weights, found.target, found.source)
@@ -105,7 +108,7 @@ def _own_words(view: View, other: Bundle, chosen: Chosen) -> None:
 
 def _aligned(view: View, text: str) -> Answer[WordAlignment]:
     encoded(view.bundle, text, max_len=MOST_TOKENS)  # raises in words for the page
-    return ask_once(word_alignment, bundle=view.bundle, text=text, n_tokens=MOST_TOKENS)
+    return ask_once(word_alignment, prompt=Prompt(view.bundle, text, MOST_TOKENS))
 
 
 PROBE = Text("before_probe", "Two young women are playing in the blue water.", label="before.probe", parse=_aligned)
@@ -117,7 +120,7 @@ def _word_experiment(view: View) -> None:
     answer = PROBE.note(view)
     if answer is None:
         return
-    text = answer.arguments["text"]
+    text = answer.arguments["prompt"].text
     found = answer.value
     st.markdown(f"{t('before.translation')} **{plain(found.translation) or '…'}**")
     step = choose_written_word(t("before.target"), found.target, name="before_word")

@@ -48,7 +48,7 @@ def _shown(view: View) -> str:
 
 def _show_survivors(view: View, *, key: str) -> None:
     """Show each word's share of the last state, for every direction."""
-    answers = {name: ask_once(gates_of_sentence, **view.asked, direction=name) for name in directions(view)}
+    answers = {name: ask_once(gates_of_sentence, prompt=view.prompt, direction=name) for name in directions(view)}
     series = {t(f"before.direction_{name}"): answer.value.share for name, answer in answers.items()}
     said = {"word": worded(view, "word"), "up": t("before.share_axis")}
     chart = word_bars(answers["forward"].value.tokens, series, said)
@@ -80,7 +80,7 @@ def _show_extremes(view: View, tokens: Sequence[str], kept: np.ndarray) -> None:
 
 @experiment("before_gates_open", lambda view, direction: worded(view, "try_gates"))
 def _end_experiment(view: View, direction: str) -> None:
-    answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
+    answer = ask_once(gates_of_sentence, prompt=view.prompt, direction=direction)
     found = answer.value
     options = word_options(found.tokens, found.share)
     question = worded_section(view, "try_gates", direction=t(f"before.direction_{direction}"))
@@ -125,7 +125,7 @@ def _places(tokens: Sequence[str]) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 
 def _show_gates(view: View, direction: str, *, sort: bool) -> None:
-    answer = ask_once(gates_of_sentence, **view.asked, direction=direction)
+    answer = ask_once(gates_of_sentence, prompt=view.prompt, direction=direction)
     found, said = answer.value, strings("before") | {"word": worded(view, "word")}
     matrix_place, bars_place = _places(found.tokens)
     with matrix_place:
@@ -149,7 +149,7 @@ def _show_gates(view: View, direction: str, *, sort: bool) -> None:
 
 
 def _show_states(view: View, direction: str, *, sort: bool) -> None:
-    answer = ask_once(states_of_sentence, **view.asked, direction=direction)
+    answer = ask_once(states_of_sentence, prompt=view.prompt, direction=direction)
     found, said = answer.value, strings("before") | {"word": worded(view, "word")}
     matrix_place, bars_place = _places(found.tokens)
     with matrix_place:
@@ -196,7 +196,7 @@ def _blind_experiment(view: View) -> None:
         return
     options = options_of("before.blind_{}", ("most", "half", "few"))
     cover = ask_first(section("before", "try_vector"), options, name="before_blind", about=view.name)
-    found = ask_once(one_vector, **view.asked).value
+    found = ask_once(one_vector, prompt=view.prompt).value
     outcome = "most" if found.kept >= MOST else "half" if found.kept >= HALF else "few"
     measured = t("before.blind_measured", kept=f"{found.kept:.0%}")
     cover.judge(outcome, measured)

@@ -56,12 +56,12 @@ def _show_text(view: View, answer: Answer[Surprisals], place: int) -> None:
 
 def _show_place(view: View) -> None:
     """Show the text as a strip, and what is foreseen at one place of it."""
-    text = ask_once(surprisals, **view.asked)
+    text = ask_once(surprisals, prompt=view.prompt)
     strip, size = st.container(), len(view.encoding)
     place = size + BACK.show(view)
     with strip:
         _show_text(view, text, place)
-    answer = ask_once(expected, **view.asked, place=place, top=TOP)
+    answer = ask_once(expected, prompt=view.prompt, place=place, top=TOP)
     bars, numbers = st.columns([3, 2], gap="large")
     with bars:
         show_drawing(expected_drawing(answer, key="before_expected", stem="before_next", label=t("before.next_label")))

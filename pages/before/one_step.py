@@ -90,7 +90,7 @@ def _show(view: View) -> None:
         direction = show_direction(view)
     with word_place:
         place = PLACE.show(view)
-    answer = ask_once(one_step, **view.asked, place=place, direction=direction)
+    answer = ask_once(one_step, prompt=view.prompt, place=place, direction=direction)
     found = answer.value
     word, before = plain(shown_word(found.tokens[place])), found.read_before
     if before < 0:

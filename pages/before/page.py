@@ -20,7 +20,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
     """Show the box of tensors for the text, and for the translation that an encoder-decoder writes."""
     translates = view.bundle.kind == "seq2seq"
     under_the_glass(
-        view, sites=sites, target_ids=(lambda: ask_once(words_read, **view.asked).value) if translates else None
+        view, sites=sites, target_ids=(lambda: ask_once(words_read, prompt=view.prompt).value) if translates else None
     )
 
 

@@ -20,7 +20,7 @@ COMPUTED = r"n=\tanh\left(W_nx+b_n+r\odot(U_nh+c_n)\right)"
 @experiment("before_printed_open", "before.try_printed")
 def try_printed(view: View, direction: str) -> None:
     """Ask where both versions differ most, then show by how much after each word."""
-    answer = ask_once(printed_gru, **view.asked, direction=direction)
+    answer = ask_once(printed_gru, prompt=view.prompt, direction=direction)
     found = answer.value
     left, right = st.columns(2)
     for place, name, formula in ((left, "printed", PRINTED), (right, "computed", COMPUTED)):

@@ -62,7 +62,7 @@ def _trained_experiment(view: View) -> None:
     options = {name: worded(view, f"half_{name}") for name in ("one", "few", "many", "never")}
     question = worded_section(view, "try_reach", direction=t(f"before.direction_{direction}"))
     cover = ask_first(question, options, name="before_half", about=f"{direction} {view.name}")
-    answer = ask_once(sentence_reach, **view.asked, direction=direction)
+    answer = ask_once(sentence_reach, prompt=view.prompt, direction=direction)
     found = answer.value
     outcome = "never" if found.half < 0 else "one" if found.half == 1 else "few" if found.half <= FEW else "many"
     far = len(found.norms) - 1 - found.last

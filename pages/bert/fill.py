@@ -8,12 +8,12 @@ import streamlit as st
 from pages.bert.figures.guesses import each_chart, guesses_chart
 from pages.bert.hidden_words import (
     HIDDEN,
-    asked_of,
     called,
     chosen_places,
     has_words,
     hidden_in,
     masked_view,
+    prompt_of,
     sentence_of,
     show_chips,
 )
@@ -41,7 +41,7 @@ PREDICT = Switch("bert_predict", False, label="bert.predict_first")
 def _picture(view: View, values: Values) -> Live:
     """Return the sentence with its masks, and the guesses for each."""
     read = hidden_in(view, values[HIDDEN])
-    answer = ask(fill_in, **asked_of(view), hidden=chosen_places(read), top=TOP)
+    answer = ask(fill_in, prompt=prompt_of(view), hidden=chosen_places(read), top=TOP)
     drawings = tuple(_bars(answer, row) for row in range(min(MOST_SHOWN, len(read.places))))
     return Live(drawings=drawings, lines={"bert_sentence": sentence_of(read)})
 
@@ -141,7 +141,7 @@ def _hardest(view: View, read: Hidden) -> None:
     if not has_words(read):
         return
     brief = len(view.encoding) <= BRIEF
-    answer = awaited(each_hidden, t("bert.hiding_each"), key="bert_each", brief=brief, **asked_of(view))
+    answer = awaited(each_hidden, t("bert.hiding_each"), key="bert_each", brief=brief, prompt=prompt_of(view))
     if answer is None:
         return
     found = answer.value

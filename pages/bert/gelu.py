@@ -1,6 +1,6 @@
 """The experiment of the page's part on the output: the masked-word head with GELU itself and with the tanh formula."""
 
-from pages.bert.hidden_words import asked_of, called, chosen_places
+from pages.bert.hidden_words import called, chosen_places, prompt_of
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, bars
 from pages.kit.asking import ask_once
@@ -27,7 +27,7 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
     options = options_of("bert.gelu_{}", ("little", "some", "other"))
     about = f"{view.bundle.name} {place} {view.encoding.text}"
     cover = ask_first(section("bert", "try_gelu"), options, name="bert_gelu", about=about)
-    asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "top": TOP}
+    asked = {"prompt": prompt_of(view), "hidden": chosen_places(read), "place": place, "top": TOP}
     answer = ask_once(head_gelu, **asked)
     found = answer.value
     moved = float(abs(found.chances[0] - found.chances[1]).max())

@@ -13,6 +13,7 @@ from pages.kit.header import View
 from pages.kit.url import chosen, held, keep
 from pages.language import plain, t
 from transformer_core.analysis.bert.masked_words import Hidden, encode_masks, hidden_text, own_places
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 NOTHING = "none"
@@ -20,15 +21,14 @@ LEAST_TOKENS = 4
 CODE = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){0,127}")
 
 
-def asked_of(view: View) -> dict[str, Any]:
-    """Return the model and the text as keyword arguments, with room for one token of the text at least."""
-    return view.asked | {"n_tokens": max(LEAST_TOKENS, len(view.encoding))}
+def prompt_of(view: View) -> Prompt:
+    """Return the model and the text, with room for one token of the text at least."""
+    return replace(view.prompt, n_tokens=max(LEAST_TOKENS, len(view.encoding)))
 
 
 def _maskable(view: View) -> Encoding:
     """Return the text as the model reads it with its own masks."""
-    asked = asked_of(view)
-    return encode_masks(view.bundle, asked["text"], asked["n_tokens"])
+    return encode_masks(prompt_of(view))
 
 
 def _read_places(own: tuple[int, ...], asked: Any) -> list[int] | None:
@@ -85,8 +85,7 @@ class Chips(Control[tuple[int, ...]]):
 
 def hidden_in(view: View, places: tuple[int, ...]) -> Hidden:
     """Return the text with these places hidden, and those where it has a [MASK] itself."""
-    asked = asked_of(view)
-    return hidden_text(view.bundle, asked["text"], asked["n_tokens"], places)
+    return hidden_text(prompt_of(view), places)
 
 
 def _masks(view: View) -> dict[str, str]:
@@ -158,5 +157,5 @@ def masked_view(view: View, read: Hidden) -> View:
         start, stop = read.original.offsets[place]
         parts += [text[end:start], spelled]
         end = stop
-    whole = view.bundle.tokenizer.encode("".join([*parts, text[end:]]), max_len=asked_of(view)["n_tokens"])
+    whole = view.bundle.tokenizer.encode("".join([*parts, text[end:]]), max_len=prompt_of(view).n_tokens)
     return replace(view, encoding=whole if whole.ids == read.masked.ids else read.masked)

@@ -5,11 +5,11 @@ import streamlit as st
 from pages.bert.figures.guesses import board_chart, follow_chart
 from pages.bert.hidden_words import (
     HIDDEN,
-    asked_of,
     called,
     chosen_places,
     has_words,
     masked_view,
+    prompt_of,
     sentence_of,
     show_chips,
     show_masks,
@@ -42,7 +42,7 @@ def _show(view: View) -> View:
         place = show_masks(view, read)
     with sentence:
         st.html(sentence_of(read))
-    answer = ask(by_layer, **asked_of(view), hidden=chosen_places(read), place=place, top=TOP)
+    answer = ask(by_layer, prompt=prompt_of(view), hidden=chosen_places(read), place=place, top=TOP)
     found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)
     with _ask_lead(view, read, place, found, stages).picture():
@@ -90,7 +90,7 @@ def _each(view: View, read: Hidden) -> None:
     cover = ask_first(question, options, name="bert_settled", about=view.name)
     brief = len(view.encoding) <= BRIEF
     with cover.picture():
-        answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, **asked_of(view))
+        answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, prompt=prompt_of(view))
         if answer is None:
             return
         _board(view, answer)

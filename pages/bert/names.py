@@ -32,7 +32,7 @@ def _show(view: View) -> None:
     if view.bundle.kind != KIND:
         needs_other(view, KIND)
         return
-    answer = ask(token_labels, **view.asked)
+    answer = ask(token_labels, prompt=view.prompt)
     found = answer.value
     if not found.words:
         st.info(t("bert.no_word"), icon=":material/info:")

@@ -1,7 +1,5 @@
 """The page's part on pairs: whether two sentences go together, in either order, and which words decide it."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.bert.figures.guesses import numbered
@@ -20,6 +18,7 @@ from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.bert.masked_words import own_places
 from transformer_core.analysis.bert.sentence_pairs import WordsOfPair, encode_pair, pair_verdict, words_of_pair
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 MUCH = 5.0
@@ -40,7 +39,7 @@ def _paired(view: View, second: str) -> Encoding:
         raise ValueError(t("bert.second_empty"))
     require_length(second, MOST_CHARACTERS)
     with in_words():
-        pair = encode_pair(view.bundle, view.encoding.text, second, most_tokens(view))
+        pair = encode_pair(Prompt(view.bundle, view.encoding.text, most_tokens(view), second))
     if not any(pair.segment_ids[place] for place in own_places(pair)):
         raise ValueError(t("bert.second_no_word"))
     return pair
@@ -71,9 +70,9 @@ def show_second(view: View) -> Encoding | None:
     return pair
 
 
-def asked_of_pair(view: View, pair: Encoding) -> dict[str, Any]:
-    """Return the model and both sentences as keyword arguments of the library's functions."""
-    return {"bundle": view.bundle, "text": view.encoding.text, "pair": pair.pair, "n_tokens": most_tokens(view)}
+def prompt_of_pair(view: View, pair: Encoding) -> Prompt:
+    """Return the model and both sentences."""
+    return Prompt(view.bundle, view.encoding.text, most_tokens(view), pair.pair)
 
 
 def _show(view: View) -> View:
@@ -88,7 +87,7 @@ def _show(view: View) -> View:
         return view
     with first:
         _offer_swap(view, pair)
-    answer = ask(pair_verdict, **asked_of_pair(view, pair))
+    answer = ask(pair_verdict, prompt=prompt_of_pair(view, pair))
     verdict, orders = st.columns([1, 1], gap="large")
     with verdict:
         _verdict(float(answer.value.follows[0]))
@@ -140,8 +139,8 @@ def _words(view: View, pair: Encoding) -> None:
         question = t("bert.try_pair_word", word=plain(pair.labels[place]))
         about = f"{view.bundle.name} {pair.text} {pair.pair} {place}"
         cover = ask_first(question, options, name="bert_pair_word", about=about)
-    brief, asked = len(pair.labels) <= BRIEF, asked_of_pair(view, pair)
-    answer = awaited(words_of_pair, t("bert.hiding_each"), key="bert_words_of_pair", brief=brief, **asked)
+    brief, prompt = len(pair.labels) <= BRIEF, prompt_of_pair(view, pair)
+    answer = awaited(words_of_pair, t("bert.hiding_each"), key="bert_words_of_pair", brief=brief, prompt=prompt)
     if answer is None:
         return
     found = answer.value

@@ -5,7 +5,7 @@ from html import escape
 import streamlit as st
 
 from pages.bert.figures.recipe import HUES_OF_FATES, shares_chart, ways_chart
-from pages.bert.hidden_words import asked_of
+from pages.bert.hidden_words import prompt_of
 from pages.kit.asking import ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Seed, Slider
@@ -29,11 +29,11 @@ NEAR, FAR = 1.5, 10.0
 
 def _show(view: View) -> View:
     """Show the sentence as in training, the shares over many draws, and what the head makes of each kind of token."""
-    asked = asked_of(view)
+    prompt = prompt_of(view)
     if view.bundle.tokenizer.mask_id is None:
         st.info(t("bert.no_mask_token", name=plain(view.bundle.name)), icon=":material/info:")
         return view
-    if not choosable_places(encode_masks(view.bundle, asked["text"], asked["n_tokens"])):
+    if not choosable_places(encode_masks(prompt)):
         st.info(t("bert.nothing_to_choose"), icon=":material/info:")
         return view
     share, again = st.columns([3, 1], vertical_alignment="bottom", gap="large")
@@ -42,7 +42,7 @@ def _show(view: View) -> View:
     with again:
         st.button(t("bert.draw_again"), icon=":material/casino:", on_click=SEED.next, key="bert_draw_again")
     seed = SEED.read()
-    answer = ask_once(masking_recipe, **asked, probability=percent / 100, seed=seed, copies=COPIES)
+    answer = ask_once(masking_recipe, prompt=prompt, probability=percent / 100, seed=seed, copies=COPIES)
     found = answer.value
     _sentence(found)
     st.caption(t("bert.recipe_note", seed=seed, chosen=int(found.chosen.sum()), tokens=found.tokens))
@@ -88,7 +88,7 @@ def _sentence(found: Recipe) -> None:
 def _ways(view: View, seed: int) -> None:
     options = options_of("bert.ways_{}", ("less", "near", "more", "far"))
     cover = ask_first(section("bert", "try_ways"), options, name="bert_ways", about=view.name)
-    asked = {**asked_of(view), "seed": seed, "exchanges": EXCHANGES}
+    asked = {"prompt": prompt_of(view), "seed": seed, "exchanges": EXCHANGES}
     with cover.picture():
         answer = awaited(three_ways, t("bert.hiding_each"), key="bert_ways", **asked)
         if answer is None:

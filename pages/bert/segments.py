@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.bert.figures.guesses import numbered
 from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
-from pages.bert.pair import asked_of_pair, show_second, verdict_outcome
+from pages.bert.pair import prompt_of_pair, show_second, verdict_outcome
 from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, options_of, say
@@ -26,7 +26,7 @@ def _show(view: View) -> View:
     pair = show_second(view)
     if pair is None:
         return view
-    answer = ask(segment_rows, **asked_of_pair(view, pair))
+    answer = ask(segment_rows, prompt=prompt_of_pair(view, pair))
     _rows(view, answer)
     _numbers(answer.value)
     show_prose(section("bert", "segments_sum"))
@@ -72,7 +72,7 @@ def _without(view: View, pair: Encoding) -> None:
     options = options_of("try.{}", ("little", "much", "flips"))
     about = f"{view.bundle.name} {pair.text} {pair.pair}"
     cover = ask_first(section("bert", "try_segments"), options, name="bert_segments", about=about)
-    answer = ask(without_segments, **asked_of_pair(view, pair))
+    answer = ask(without_segments, prompt=prompt_of_pair(view, pair))
     found = answer.value
     shares = dict(zip(found.changes, found.follows.tolist(), strict=True))
     measured = t(

@@ -5,10 +5,10 @@ import streamlit as st
 from pages.bert.figures.guesses import products_chart
 from pages.bert.gelu import try_gelu
 from pages.bert.hidden_words import (
-    asked_of,
     called,
     chosen_places,
     masked_view,
+    prompt_of,
     sentence_of,
     show_chips,
     show_masks,
@@ -38,10 +38,10 @@ def _show(view: View) -> View:
         place = show_masks(view, read)
     with sentence:
         st.html(sentence_of(read))
-    filled = fill_in(**asked_of(view), hidden=chosen_places(read), top=TOP)
+    filled = fill_in(prompt=prompt_of(view), hidden=chosen_places(read), top=TOP)
     with word:
         word_id = _show_words(read, filled, place)
-    asked = {**asked_of(view), "hidden": chosen_places(read), "place": place, "word_id": word_id, "top": TOP}
+    asked = {"prompt": prompt_of(view), "hidden": chosen_places(read), "place": place, "word_id": word_id, "top": TOP}
     answer = ask(one_score, **asked)
     found = answer.value
     numbers, chart = st.columns([1, 2], gap="large")

@@ -41,7 +41,7 @@ def try_dot(view: View) -> None:
         return
     names = _stages(view)
     stage = STAGE.show(view) if len(names) > 1 else AFTER
-    answers = {each: ask_once(dot_and_cosine, **view.asked, stage=each) for each in names}
+    answers = {each: ask_once(dot_and_cosine, prompt=view.prompt, stage=each) for each in names}
     answer = answers[stage]
     found = answer.value
     options = options_of("embeddings.dot_{}", ("few", "some", "many"))

@@ -84,7 +84,7 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
         tokens=len(view.encoding), multiplications=f"{row.value.multiplications * len(view.encoding):,}"
     )
     cover = ask_first(question, options, name="embeddings_times", about=view.bundle.name)
-    answer = awaited(lookup_times, t("await.timing"), key="embeddings_times", height=140, **view.asked)
+    answer = awaited(lookup_times, t("await.timing"), key="embeddings_times", height=140, prompt=view.prompt)
     if answer is None:
         return
     times = answer.value
@@ -99,13 +99,13 @@ def _try_times(view: View, row: Answer[OneHotRow]) -> None:
     cover.judge(outcome, measured)
     if cover.open:
         say_when_busy(times.spread)
-        asked_of = (lookup_times, view.asked)
+        again = (lookup_times, {"prompt": view.prompt})
         st.button(
             t("embeddings.again"),
             icon=":material/timer:",
             key="embeddings_again",
             on_click=forget_answer,
-            args=asked_of,
+            args=again,
         )
 
 

@@ -24,7 +24,7 @@ SAME, CLOSE = 0.99, 0.5
 def _picture(view: View, values: Values) -> Live:
     """Return a sentence's vectors at the chosen stage, their cosines and their lengths."""
     words, ui, stage = strings("embeddings"), strings("matrix"), values[STAGE]
-    answer = ask(sentence_vectors, **view.asked, stage=stage)
+    answer = ask(sentence_vectors, prompt=view.prompt, stage=stage)
     found, version = answer.value, f"{stage}|{view.encoding.text}"
     vectors = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
     cosines = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
@@ -66,7 +66,7 @@ def _try_same_word(view: View) -> None:
     """Ask how similar the two vectors of a repeated word will be, then show their cosine after each layer."""
     words = strings("embeddings")
     try:
-        answer = ask(same_word, **view.asked)
+        answer = ask(same_word, prompt=view.prompt)
     except ValueError:
         st.info(words["no_word_twice"], icon=":material/info:")
         return

@@ -133,7 +133,7 @@ def _over_reviews(view: View) -> None:
 def _try_shuffling(view: View) -> None:
     options = options_of("encoder.shuffle_{}", ("nothing", "attention", "gradients"))
     cover = ask_first(section("encoder", "try_shuffle"), options, name="encoder_shuffle", about=view.name)
-    shuffling, asked = t("encoder.shuffling", count=SHUFFLES), {**view.asked, "shuffles": SHUFFLES, "seed": 0}
+    shuffling, asked = t("encoder.shuffling", count=SHUFFLES), {"prompt": view.prompt, "shuffles": SHUFFLES, "seed": 0}
     with cover.picture():
         answer = awaited(sanity_check, shuffling, key="encoder_shuffle", height=HEIGHT, **asked)
         if answer is None:

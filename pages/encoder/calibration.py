@@ -34,7 +34,7 @@ def _show(view: View) -> None:
     if not knows_reviews(view):
         return
     live = SURE.live(view)
-    own = ask_once(layer_verdicts, **view.asked).value
+    own = ask_once(layer_verdicts, prompt=view.prompt).value
     show_verdict(live.verdicts["encoder_sure"], place="encoder_sure")
     options = options_of("encoder.sure_{}", ("over", "even", "under"))
     question = section("encoder", "try_sure").format(count=HELD_OUT)
@@ -63,7 +63,7 @@ def _picture(view: View, values: Values) -> Live:
     Raises:
         ValueError: the model is no classifier.
     """
-    own = ask_once(layer_verdicts, **view.asked).value
+    own = ask_once(layer_verdicts, prompt=view.prompt).value
     verdicts = {"encoder_sure": verdict_of(view.bundle.labels, own.final)}
     read = answered(read_reviews, **_reviews(view))
     drawings = () if read is None else (_drawn(view, read, values[TEMPERATURE]),)
@@ -75,7 +75,7 @@ def _reviews(view: View) -> dict[str, Any]:
 
 
 def _calibrated(view: View, read: Any, temperature: float) -> Answer[Calibration]:
-    asked = view.asked | {"reviews": HELD_OUT, "bins": BINS, "temperature": round(temperature, 2)}
+    asked = {"prompt": view.prompt, "reviews": HELD_OUT, "bins": BINS, "temperature": round(temperature, 2)}
     return ask_once(calibration, {"read": read}, **asked)
 
 

@@ -1,6 +1,7 @@
 """The page's part on editing: two sentences that differ in a word, and from which layer their verdicts differ."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -25,7 +26,7 @@ SIDES = ("first", "second")
 
 
 def _suggested(view: View) -> str:
-    found = ask_once(counter_examples, **view.asked).value.found
+    found = ask_once(counter_examples, prompt=view.prompt).value.found
     exchanged = [each.text for each in found if each.new]  # where nothing is left out, positions stay comparable
     return next(iter([*exchanged, *(each.text for each in found)]), view.encoding.text)
 
@@ -41,7 +42,7 @@ def _pair(view: View, other: str) -> Answer[SentencePair]:
     if not other.strip() or len(other) > MOST_CHARACTERS:
         raise ValueError(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"))
     most = min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
-    return ask(sentence_pair, **view.asked | {"n_tokens": most}, other=other)
+    return ask(sentence_pair, prompt=replace(view.prompt, n_tokens=most), other=other)
 
 
 OTHER = Text(

@@ -27,7 +27,7 @@ def show_deletion(view: View, *, steps: int, baseline: Baseline) -> None:
         return
     st.subheader(t("encoder.believe_heading"), anchor=False)
     show_prose(section("encoder", "believe"))
-    asked = {**view.asked, "steps": steps, "baseline": baseline}
+    asked = {"prompt": view.prompt, "steps": steps, "baseline": baseline}
     answer = awaited(deletion, t("encoder.hiding"), key="encoder_believe", **asked)
     if answer is None:
         return

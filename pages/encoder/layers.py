@@ -27,7 +27,7 @@ NEAR, FAR = 0.55, 0.65
 
 def _picture(view: View, _: Values) -> Live:
     """Return the verdict at every depth, the model's own, and how far each token's vector moves."""
-    answer = ask(layer_verdicts, **view.asked)
+    answer = ask(layer_verdicts, prompt=view.prompt)
     verdict = verdict_of(view.bundle.labels, answer.value.final)
     return Live((_moves(view, answer),), {"encoder_layers": verdict}, drawings=(_curve(view, answer),))
 

@@ -31,7 +31,7 @@ OPEN = Kept("encoder_padding_open", parse=lambda _, text: bool(read_switch(text)
 
 def drawn_means(view: View, pads: int) -> Drawing:
     """Return how far both means move, with a number of pads marked."""
-    answer = ask_once(padded_mean, **view.asked, pads=_most(view))
+    answer = ask_once(padded_mean, prompt=view.prompt, pads=_most(view))
     found = answer.value
     chart = curves(
         found.pads,

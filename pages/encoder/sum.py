@@ -63,7 +63,7 @@ def _show(view: View) -> None:
 
 def _picture(view: View, values: Values) -> Live:
     """Return the sum in numbers, every product as a bar, and how the sum grows."""
-    answer = ask(logit_sum, **view.asked, target=values[OF])
+    answer = ask(logit_sum, prompt=view.prompt, target=values[OF])
     found = answer.value
     words = strings("encoder")
     bars = product_bars(found.products, found.bias, words | _sides(view, found))

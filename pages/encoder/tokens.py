@@ -86,7 +86,7 @@ def _show(view: View) -> None:
 def measured(view: View, *, steps: int, baseline: Baseline) -> Answer[Measures] | None:
     """Return all six measures of the text; None while they are computed, with a box in their place."""
     brief = len(view.encoding) * steps <= MOST_BRIEF
-    asked = {**view.asked, "steps": steps, "baseline": baseline}
+    asked = {"prompt": view.prompt, "steps": steps, "baseline": baseline}
     return awaited(
         measures, t("encoder.measuring"), key="encoder_measures", height=420, brief=brief, stays=True, **asked
     )

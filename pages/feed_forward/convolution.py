@@ -19,7 +19,7 @@ LITTLE = 1e-2
 @experiment("feed_forward_convolution_open", "feed_forward.try_convolution")
 def try_convolution(view: View, layer: int) -> None:
     """Ask whether the convolution differs once the positions go in backwards, and show both versions' differences."""
-    answer = ask_once(as_convolution, **view.asked, layer=layer)
+    answer = ask_once(as_convolution, prompt=view.prompt, layer=layer)
     found = answer.value
     inner, outer = (" × ".join(map(str, kernel)) for kernel in found.kernels)
     st.code(

@@ -20,7 +20,7 @@ LAYER, TOKEN = layer_control("feed_forward.layer"), token_control("feed_forward_
 def _picture(view: View, values: Values) -> Live:
     """Return the curves with the sentence's own pre-activations under them."""
     layer, token = values[LAYER], values[TOKEN]
-    answer = ask_once(own_activations, **view.asked, layer=layer, token=token)
+    answer = ask_once(own_activations, prompt=view.prompt, layer=layer, token=token)
     named = f"{token} · {view.encoding.labels[token]}"
     chart = curves_chart(answer.arrays, strings("feed_forward"), used=answer.value.used, token=named)
     label = t("feed_forward.curves_label", layer=layer)

@@ -36,7 +36,7 @@ AROUND = 42  # characters of context on either side
 
 
 def _strongest(view: View) -> Answer[Neurons]:
-    return ask_once(neurons, **view.asked, layer=LAYER.read(view), top=min(TOP, view.bundle.config.d_ff))
+    return ask_once(neurons, prompt=view.prompt, layer=LAYER.read(view), top=min(TOP, view.bundle.config.d_ff))
 
 
 LAYER = layer_control("feed_forward.layer")
@@ -151,7 +151,7 @@ def _without(view: View, layer: int, neuron: int) -> None:
             key="feed_forward_without",
             height=HEIGHT,
             stays=True,
-            **view.asked,
+            prompt=view.prompt,
             layer=layer,
             neuron=neuron,
         )

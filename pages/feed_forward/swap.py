@@ -35,7 +35,7 @@ def _show(view: View) -> None:
         used=t(f"feed_forward.name_{used}"), other=t(f"feed_forward.name_{other}")
     )
     cover = ask_first(question, options, name="feed_forward_swap", about=view.name)
-    swapped = ask(swapped_activation, **view.asked)
+    swapped = ask(swapped_activation, prompt=view.prompt)
     found = swapped.value
     place = found.names.index(other)
     flipped = found.probabilities[place].argmax() != found.winner

@@ -149,7 +149,7 @@ def _figure(
 
 def _answer(view: View, found: Recomputed, edited: bool, target_ids: tuple[int, ...] | None) -> Answer[Recomputed]:
     """Return the tensor as an answer; an edited pass has no script, which could not repeat the page's edits."""
-    arguments = {**view.asked, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
+    arguments = {"prompt": view.prompt, "name": found.name} | ({"target_ids": target_ids} if target_ids else {})
     return Answer(found, tensor_of, arguments, repeatable=not edited)
 
 

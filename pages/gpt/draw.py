@@ -42,7 +42,7 @@ def next_draw() -> None:
 
 def _picture(view: View, values: Values) -> Live:
     """Return the probabilities before and after the rules, and the counts of many draws, at the chosen place."""
-    asked = view.asked | {"place": len(view.encoding) + values[BACK]} | rules_in(values) | {"top": TOP}
+    asked = {"prompt": view.prompt, "place": len(view.encoding) + values[BACK]} | rules_in(values) | {"top": TOP}
     seed = values[SEED]
     return Live(drawings=(_redrawn(ask(redrawn, **asked)), _draws(ask(drawn, **asked, seed=seed, draws=DRAWS), seed)))
 
@@ -117,7 +117,7 @@ def _cold(view: View, place: int) -> None:
     question = section("gpt", "try_cold").format(place=place)
     cover = ask_first(question, options, name="gpt_cold", about=f"{view.bundle.name} {place} {view.encoding.text}")
     rules = {"temperature": COLD, "top_k": None, "top_p": None}
-    found = ask(redrawn, **view.asked, place=place, **rules, top=TOP).value
+    found = ask(redrawn, prompt=view.prompt, place=place, **rules, top=TOP).value
     left = found.entropy_after / found.entropy_before if found.entropy_before else 1.0
     outcome = "rises" if left > 1 else "little" if left > 2 / 3 else "half" if left > 1 / 3 else "most"
     measured = t(

@@ -36,7 +36,7 @@ FIRST = Slider("gpt_first", 1, _last_first, _last_first, label="gpt.first_place"
 
 
 def _lens(view: View, first: int) -> Answer[Lens]:
-    return ask_once(logit_lens, **view.asked, first=first, count=_shown(view))
+    return ask_once(logit_lens, prompt=view.prompt, first=first, count=_shown(view))
 
 
 def _picture(view: View, values: Values) -> Live:

@@ -49,8 +49,8 @@ def _changed(view: View, words: str) -> Answer[Changed]:
     if before[:1].isspace() and not words[:1].isspace() and len(before) > 1:
         words = f" {words}"
     with in_words():
-        own = ask_once(both_readings, **view.asked).value
-        return ask_once(changed_word, {"own": own}, **view.asked, place=place, words=words)
+        own = ask_once(both_readings, prompt=view.prompt).value
+        return ask_once(changed_word, {"own": own}, prompt=view.prompt, place=place, words=words)
 
 
 WORDS = Text("gpt_words", "dragon", label="gpt.words", parse=_changed, pause=lambda _: pause_of("gpt", "mask"))
@@ -147,7 +147,7 @@ def _off(view: View) -> None:
         return
     options = options_of("gpt.off_{}", ("better", "alike", "worse"))
     cover = ask_first(section("gpt", "try_off"), options, name="gpt_off", about=view.name)
-    answer = ask_once(without_mask, **view.asked)
+    answer = ask_once(without_mask, prompt=view.prompt)
     found = answer.value
     cover.judge(_outcome(found), _measured(found))
     with cover.picture():

@@ -22,7 +22,7 @@ AROUND = 160
 def _picture(view: View, values: Values) -> Live:
     """Return the text with its surprisal, and the distribution at the chosen place."""
     place = len(view.encoding) + values[BACK]
-    answer = ask(expected, **view.asked, place=place, top=TOP)
+    answer = ask(expected, prompt=view.prompt, place=place, top=TOP)
     return Live(drawings=(strip_of(measured_text(view), place), _bars(answer, key="gpt_expected")))
 
 
@@ -95,7 +95,7 @@ def _guess(view: View) -> None:
     half = (len(view.encoding) + 1) // 2
     end = view.encoding.offsets[half - 1][1]
     begun = view.encoding.text[max(0, end - AROUND) : end]
-    answer = ask(expected, **view.asked, place=half, top=TOP)
+    answer = ask(expected, prompt=view.prompt, place=half, top=TOP)
     found = answer.value
     picked = sorted((found.labels[k], str(found.ids[k])) for k in GUESSES if k < len(found.ids))
     options = {id_: plain(label) for label, id_ in picked}

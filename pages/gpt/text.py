@@ -32,7 +32,7 @@ def strip_words() -> dict[str, str]:
 
 def measured_text(view: View) -> Answer[Surprisals]:
     """Return each token's surprisal, probability and rank."""
-    return ask_once(surprisals, **view.asked)
+    return ask_once(surprisals, prompt=view.prompt)
 
 
 def strip_of(answer: Answer[Surprisals], place: int) -> Drawing:

@@ -17,6 +17,7 @@ from pages.room import Part, values_of
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.verse import LOOKS, PoemHead, VerseLooks, measured_looks, poem_head
 from transformer_core.bundle_files import BundleError
+from transformer_core.prompt import Prompt
 
 POET = "gpt-poem"
 LOOK = Choice("gpt_verse_look", LOOKS, label="gpt.verse_look", words="gpt.verse_look_{}", default="rhyme")
@@ -83,8 +84,8 @@ def _on_poem(values: Values) -> Answer[PoemHead]:
     poet, (layer, head) = values[LINE], _place_of(values[HEAD])
     longest = poet.bundle.config.max_len
     rules = {"how": "sample", "temperature": 1.0, "top_k": None, "top_p": None, "seed": values[SEED], "choices": ()}
-    poem = poet.encoding.text + ask_once(written_on, **poet.asked, **rules, steps=longest).value.written
-    return ask_once(poem_head, bundle=poet.bundle, text=poem, n_tokens=longest, layer=layer, head=head)
+    poem = poet.encoding.text + ask_once(written_on, prompt=poet.prompt, **rules, steps=longest).value.written
+    return ask_once(poem_head, prompt=Prompt(poet.bundle, poem, longest), layer=layer, head=head)
 
 
 def _last(view: View) -> int:

@@ -90,7 +90,7 @@ def _rules(values: Values) -> dict[str, Any]:
 
 
 def _written(view: View, values: Values) -> Answer[WrittenOn]:
-    return ask_once(written_on, **view.asked, **_rules(values), steps=values[STEPS])
+    return ask_once(written_on, prompt=view.prompt, **_rules(values), steps=values[STEPS])
 
 
 def _last(view: View) -> int:
@@ -147,7 +147,7 @@ def _write_live(view: View, page: Any) -> None:
     rules = _rules(values_of(WRITING, view))
     while steps < target:
         started = time.monotonic()
-        found = ask(written_on, **view.asked, **rules, steps=steps + 1).value
+        found = ask(written_on, prompt=view.prompt, **rules, steps=steps + 1).value
         if len(found.steps) <= steps:
             break
         steps += 1
@@ -235,7 +235,7 @@ def _circle_box(view: View) -> None:
     question = section("gpt", "try_circle").format(steps=CIRCLE_STEPS)
     cover = ask_first(question, options, name="gpt_circle", about=view.name)
     with cover.picture():
-        asked = {**view.asked, "steps": CIRCLE_STEPS}
+        asked = {"prompt": view.prompt, "steps": CIRCLE_STEPS}
         answer = awaited(greedy_loop, t("gpt.writing"), key="gpt_circle", height=ROOM_OF_LINES, **asked)
         if answer is None:
             return
@@ -261,7 +261,7 @@ def _cache_box(view: View) -> None:
     def again() -> None:
         st.session_state[MEASUREMENT] += 1
 
-    asked = {**view.asked, "measurement": st.session_state[MEASUREMENT]}
+    asked = {"prompt": view.prompt, "measurement": st.session_state[MEASUREMENT]}
     with cover.picture():
         answer = awaited(cache_times, t("gpt.measuring"), key="gpt_cache", **asked)
         if answer is None:

@@ -308,7 +308,8 @@ def _check(scene: Scene) -> None:
         _check_markdown(what, text)
     if scene.question is not None:
         scene.asked()
-        needed = {{"bundle": "model"}.get(name, name) for name in reads(scene.question.measured)} - {"n_tokens"}
+        about = {"bundle": ("model",), "prompt": ("model", "text")}
+        needed = {key for name in reads(scene.question.measured) for key in about[name]}
         if not needed <= scene.state.keys():
             raise LectureError(
                 f"{scene.question.measured} needs {' and '.join(sorted(needed, reverse=True))} in the screen"

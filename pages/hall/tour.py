@@ -21,6 +21,7 @@ from pages.kit.url import current, forget_all, keep
 from pages.language import language, plain, t
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads
 from transformer_core.bundle_files import BundleError
+from transformer_core.prompt import Prompt
 
 FIRST_TOUR = "twelve_scenes"
 NEWEST = "newest"  # in a scene's screen: the run that this visitor began last
@@ -144,7 +145,7 @@ def measured(scene: Scene) -> Finding:
             raise BundleError(t("model.gone", name=name))
         bundle = open_bundle(name)
         n_tokens = min(MOST_TOKENS, bundle.config.max_len)
-        of_text = {"bundle": bundle, "text": scene.state.get("text", ""), "n_tokens": n_tokens}
+        of_text = {"bundle": bundle, "prompt": Prompt(bundle, scene.state.get("text", ""), n_tokens)}
     return ask_once(
         QUESTIONS[scene.question.measured], **{name: of_text[name] for name in about}, **scene.asked()
     ).value

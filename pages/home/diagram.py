@@ -75,7 +75,7 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         pair_head=config.pair_head,
     )
     words = strings("diagram")
-    tensors = dict(ask(part_tensors, **view.asked).value)
+    tensors = dict(ask(part_tensors, prompt=view.prompt).value)
     if question_open():  # the last picture is what the model concludes
         tensors.pop("outcome", None)
     pictures = pictures_of(tensors, words["picture"])

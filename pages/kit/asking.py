@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from pages.kit.heavy import InParts, Job, Part, Work, pool
 from pages.kit.models import code_that_opens, place_of
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 T = TypeVar("T")
 Question = tuple[Callable[..., Any], tuple[tuple[str, str], ...]]
@@ -85,7 +86,7 @@ def ask(function: Callable[..., T], **arguments: Any) -> Answer[T]:
 
     Args:
         function: returns a dataclass or a mapping, and the same one whenever it is called with the same arguments.
-        arguments: bundles, numbers, strings, None, and tuples of these.
+        arguments: prompts, bundles, numbers, strings, None, and tuples of these.
 
     Raises:
         ValueError: as the function does; or an argument is of another kind.
@@ -172,6 +173,8 @@ def _work(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Work[An
     def sent(value: Any) -> Any:
         if isinstance(value, Bundle):
             return place_of(value.name)
+        if isinstance(value, Prompt):
+            return replace(value, bundle=sent(value.bundle))
         return tuple(map(sent, value)) if isinstance(value, tuple) else value
 
     def alone(part: Part) -> Work[Any]:
@@ -223,12 +226,15 @@ def question_of(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Q
 def _known(name: str, value: Any) -> str:
     if isinstance(value, Bundle):
         return f"bundle {value.name}"
+    if isinstance(value, Prompt):
+        return f"prompt {value.bundle.name} {(value.text, value.n_tokens, value.pair)!r}"
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, tuple):
         return f"({', '.join(_known(name, part) for part in value)})"
     raise ValueError(
-        f"{name} is of type {type(value).__name__}; it must be a bundle, a number, a string, None or a tuple of these"
+        f"{name} is of type {type(value).__name__}; "
+        "it must be a prompt, a bundle, a number, a string, None or a tuple of these"
     )
 
 
@@ -282,7 +288,9 @@ def _title(function: Callable[..., Any]) -> str:
 
 def _cells(function: Callable[..., Any], arguments: Mapping[str, Any]) -> list[str]:
     """Return the code that repeats a call: find the project, compute, and show and save what came."""
-    opened = {code_that_opens(value.name) for value in arguments.values() if isinstance(value, Bundle)}
+    prompts = [value for value in arguments.values() if isinstance(value, Prompt)]
+    bundles = [value for value in arguments.values() if isinstance(value, Bundle)]
+    opened = {code_that_opens(bundle.name) for bundle in (*bundles, *(prompt.bundle for prompt in prompts))}
     imports = sorted({line for lines, _ in opened for line in lines.split("\n")})
     imports = [
         "import numpy as np",
@@ -290,6 +298,7 @@ def _cells(function: Callable[..., Any], arguments: Mapping[str, Any]) -> list[s
         *imports,
         "from transformer_core.analysis.arrays import arrays_of",
         f"from {function.__module__} import {function.__name__}",
+        *(["from transformer_core.prompt import Prompt"] if prompts else []),
     ]
     call = [f"    {name}={_written(name, value)}," for name, value in arguments.items()]
     return [
@@ -302,6 +311,9 @@ def _cells(function: Callable[..., Any], arguments: Mapping[str, Any]) -> list[s
 def _written(name: str, value: Any) -> str:
     if isinstance(value, Bundle):
         return code_that_opens(value.name)[1]
+    if isinstance(value, Prompt):
+        parts = (value.bundle, value.text, value.n_tokens, *(() if value.pair is None else (value.pair,)))
+        return f"Prompt({', '.join(_written(name, part) for part in parts)})"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, tuple):

@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
-from typing import Any
 
 import streamlit as st
 
@@ -21,6 +21,7 @@ from transformer_core.analysis.counter_examples import CounterExample, counter_e
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.evaluation.weak_sides import features_of, unit_of
 from transformer_core.measured import Slice
+from transformer_core.prompt import Prompt
 from transformer_core.text.characters import visible
 
 MOST_AROUND = 26  # characters on each side of a changed word
@@ -32,7 +33,7 @@ def show_counter_examples(view: View) -> None:
     """Show the closest texts of which the model concludes something else; a click on one puts it into the box."""
     if outcome_of(view.bundle, view.encoding) is None or all(view.encoding.special):
         return
-    found = ask_once(counter_examples, **_of_first_text(view)).value
+    found = ask_once(counter_examples, prompt=_first_text(view)).value
     label = chart_word(view, found.winner)
     if not found.found:
         return
@@ -104,9 +105,9 @@ def _with_change(example: CounterExample) -> str:
     return f"{plain(before)}{gap}{gone}{came}{space}{plain(after)}"
 
 
-def _of_first_text(view: View) -> dict[str, Any]:
-    """Return what the library is asked: of a pair, its first text."""
-    return {name: value for name, value in view.asked.items() if name != "pair"}
+def _first_text(view: View) -> Prompt:
+    """Return what the library is asked about: of a pair, its first text."""
+    return replace(view.prompt, pair=None)
 
 
 def show_explanation(view: View) -> None:
@@ -116,9 +117,9 @@ def show_explanation(view: View) -> None:
     if all(view.encoding.special):
         st.caption(t("because.nothing_to_hide", **pieces_of(view.encoding.text)))
         return
-    asked, brief = _of_first_text(view), len(view.encoding) <= BRIEF
+    prompt, brief = _first_text(view), len(view.encoding) <= BRIEF
     said = t("because.hiding", **pieces_of(view.encoding.text))
-    answer = awaited(word_worth, said, key="because", height=HEIGHT, brief=brief, stays=True, **asked)
+    answer = awaited(word_worth, said, key="because", height=HEIGHT, brief=brief, stays=True, prompt=prompt)
     if answer is None:
         return
     found, view = answer.value, view.of(answer)

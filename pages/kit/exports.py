@@ -160,7 +160,7 @@ def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, labe
 
 TEXTS = ("text", "pair", "other", "texts", "target", "source", "pasted", "sentence")
 NAMED = ("layer", "head", "token", "place", "step", "row", "seed", "temperature")
-UNSAID = ("n_tokens", "top", "measurement")
+UNSAID = ("prompt", "n_tokens", "top", "measurement")
 MOST_TEXTS = 3
 SHORT = 40
 
@@ -173,7 +173,9 @@ def caption_of(arguments: Mapping[str, Any], **shown: Any) -> tuple[str, ...]:
         shown: what the picture shows of it besides, by the same names, such as layer and head.
     """
     facts, texts = [], []
-    for name, value in {**arguments, **shown}.items():
+    prompt = arguments.get("prompt")
+    read = {} if prompt is None else {"bundle": prompt.bundle, "text": prompt.text, "pair": prompt.pair}
+    for name, value in {**read, **arguments, **shown}.items():
         if isinstance(value, Bundle):
             facts.insert(0, t("caption.model", name=one_line(called(value.name), SHORT)))
         elif name in TEXTS and isinstance(value, str | tuple):

@@ -42,7 +42,7 @@ class Part:
     """What a process computes in one go.
 
     Args:
-        function, arguments: with places (heavy_process.Place) where it takes bundles.
+        function, arguments: with places (heavy_process.Place) where it takes bundles or prompts.
         done, total: parts of the same work that came before, and all of them.
         seconds: that it may take.
     """

@@ -23,6 +23,7 @@ import torch
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.progress import listening
+from transformer_core.prompt import Prompt
 from transformer_core.training.runs.store.run_store import RunStore
 
 NICENESS = 10  # pages have priority
@@ -81,6 +82,8 @@ def _opened(value: Any) -> Any:
     """Return an argument with the models that it names."""
     if isinstance(value, Place):
         return _open(value)
+    if isinstance(value, Prompt):
+        return replace(value, bundle=_opened(value.bundle))
     return tuple(map(_opened, value)) if isinstance(value, tuple) else value
 
 

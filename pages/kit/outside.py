@@ -11,6 +11,7 @@ from pages.language import joined, language_of, t, words
 from transformer_core.analysis.strangeness import Strangeness, strangeness, unusual
 from transformer_core.bundle import Bundle
 from transformer_core.measured import Usual
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 OFFERED = 2  # sentences that a model can read
@@ -26,7 +27,7 @@ def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | N
     """
     if not bundle.measured.usual or all(encoding.special):
         return None
-    found = ask_once(strangeness, bundle=bundle, text=encoding.text, n_tokens=len(encoding)).value
+    found = ask_once(strangeness, prompt=Prompt(bundle, encoding.text, len(encoding))).value
     usual = unusual(bundle, found)
     return None if usual is None else (found, usual)
 

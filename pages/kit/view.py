@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 
@@ -26,10 +27,9 @@ class View:
     encoding: Encoding
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """The model and the text, or both texts of a pair, as functions of the library take them, by keyword."""
-        pair = {} if self.encoding.pair is None else {"pair": self.encoding.pair}
-        return {"bundle": self.bundle, "text": self.encoding.text, "n_tokens": len(self.encoding)} | pair
+    def prompt(self) -> Prompt:
+        """The model and the text, or both texts of a pair, as functions of the library take them."""
+        return Prompt(self.bundle, self.encoding.text, len(self.encoding), self.encoding.pair)
 
     @property
     def name(self) -> str:
@@ -40,7 +40,4 @@ class View:
         """Return this model with the text that an answer of it is of: another one, where the answer is old."""
         if not answer.old:
             return self
-        asked = answer.arguments
-        return View(
-            self.bundle, self.bundle.tokenizer.encode(asked["text"], asked.get("pair"), max_len=asked["n_tokens"])
-        )
+        return View(self.bundle, answer.arguments["prompt"].encoding)

@@ -73,7 +73,7 @@ def _keep(off: Heads) -> None:
 
 
 def _asked(view: View, values: Values) -> dict[str, Any]:
-    return {**view.asked, "answer": measured(view, values), "how": values[HOW]}
+    return {"prompt": view.prompt, "answer": measured(view, values), "how": values[HOW]}
 
 
 def _board(view: View, values: Values, answer: Answer[Boards]) -> Picture:

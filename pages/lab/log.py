@@ -43,7 +43,7 @@ def row_of(view: View, answer: Answer[Effect], *, what: str, link: str) -> dict[
     return {
         "what": what,
         "model": view.bundle.name,
-        "text": asked["text"],
+        "text": asked["prompt"].text,
         "answer": json.dumps(asked["answer"], ensure_ascii=False),
         "before": round(found.before, 6),
         "after": round(found.after, 6),

@@ -48,7 +48,7 @@ def can_answer(view: View) -> bool:
 
 def untouched(view: View) -> Answer[Effect]:
     """Return what the model answers as it is, with what else it finds likely."""
-    return ask_once(intervene, **view.asked, changes=(), answer=None, controls=0)
+    return ask_once(intervene, prompt=view.prompt, changes=(), answer=None, controls=0)
 
 
 def _answers(view: View) -> dict[str, str]:
@@ -90,7 +90,7 @@ def ask_effect(
     view: View, changes: tuple[Code, ...], answer: int | str | None, *, controls: int = N_CONTROLS
 ) -> Answer[Effect]:
     """Return what changes do to an answer."""
-    return ask_once(intervene, **view.asked, changes=changes, answer=answer, controls=controls)
+    return ask_once(intervene, prompt=view.prompt, changes=changes, answer=answer, controls=controls)
 
 
 def _verdict(view: View, found: Effect, which: int) -> Verdict | None:

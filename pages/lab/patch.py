@@ -1,5 +1,7 @@
 """Patch: one activation of this text put into another one, everywhere in turn; exact, and by the gradient."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -90,7 +92,7 @@ def _show(view: View) -> None:
         shown = SHOWN.show()
     try:
         encoding = read_other(view, view.bundle)
-        needed = passes_needed(**view.asked, other=encoding.text, stack=stack)
+        needed = passes_needed(prompt=view.prompt, other=encoding.text, stack=stack)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
@@ -133,7 +135,7 @@ def _ask_map(view: View, other: str, stack: str, needed: int) -> Answer[PatchMap
     brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= MOST_AT_ONCE
     asked, words = {"other": other, "stack": stack, "answer": measured(view)}, t("lab.patching", count=f"{needed:,}")
     try:
-        return awaited(patch_map, words, key="lab_patch", height=360, brief=brief, **view.asked, **asked)
+        return awaited(patch_map, words, key="lab_patch", height=360, brief=brief, prompt=view.prompt, **asked)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return None
@@ -202,7 +204,7 @@ def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: st
     own = measured(view)
     effect = ask_once(
         intervene,
-        **(view.asked | {"text": second.text, "n_tokens": len(second)}),
+        prompt=replace(view, encoding=second).prompt,
         changes=changes,
         answer=_own_answer(view) if own is None else own,
         controls=N_CONTROLS,
@@ -220,7 +222,7 @@ def _show_on_pairs(view: View, found: PatchMap, other: str, stack: str) -> None:
     asked = {"other": other, "stack": stack, "place": found.places[place], "layer": layer, "position": position}
     brief = view.bundle.n_parameters <= MOST_AT_ONCE
     try:
-        answer = awaited(patch_on_pairs, words, key="lab_pairs", height=300, brief=brief, **view.asked, **asked)
+        answer = awaited(patch_on_pairs, words, key="lab_pairs", height=300, brief=brief, prompt=view.prompt, **asked)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
@@ -255,7 +257,7 @@ def _draw_pairs(answer: Answer[PatchedPairs], place: str, layer: int) -> None:
 def _own_answer(view: View) -> int | str | None:
     """Return the answer of the text that is patched from, as the other text is asked for it."""
     if view.bundle.kind in WRITING:
-        return ask_once(written_with, **view.asked, changes=()).value.before
+        return ask_once(written_with, prompt=view.prompt, changes=()).value.before
     return ask_effect(view, (), None, controls=0).value.answer
 
 

@@ -12,8 +12,8 @@ LOOP = """\
 failed = 0
 for number, (name, text, answer, changes, before, after) in enumerate(ROWS, start=1):
     bundle = MODELS[name]
-    n_tokens = min({most}, bundle.config.max_len)
-    found = intervene(bundle=bundle, text=text, n_tokens=n_tokens, changes=changes, answer=answer, controls=0)
+    prompt = Prompt(bundle, text, min({most}, bundle.config.max_len))
+    found = intervene(prompt=prompt, changes=changes, answer=answer, controls=0)
     close = abs(found.before - before) < {close} and abs(found.after - after) < {close}
     failed += not close
     print(number, "ok" if close else "DIFFERS", name, changes, f"{{found.before:.4f}} -> {{found.after:.4f}}", sep="  ")
@@ -25,7 +25,10 @@ def script_of(rows: Sequence[Mapping[str, Any]]) -> str:
     names = list(dict.fromkeys(row["model"] for row in rows))
     opened = {name: code_that_opens(name) for name in names}
     imports = sorted({line for lines, _ in opened.values() for line in lines.split("\n")})
-    imports.append("from transformer_core.analysis.lab.intervention import intervene")
+    imports += [
+        "from transformer_core.analysis.lab.intervention import intervene",
+        "from transformer_core.prompt import Prompt",
+    ]
     models = "".join(f"    {name!r}: {code},\n" for name, (_, code) in opened.items())
     listed = "".join(f"    {_written(row)!r},\n" for row in rows)
     parts = [

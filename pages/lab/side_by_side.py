@@ -59,7 +59,7 @@ def _show(view: View) -> None:
     with head_place:
         head = Slider("lab_side_head", 0, heads - 1, 0, label="lab.head").show()
     second = {"second_bundle": bundle, "second_text": encoding.text}
-    answer = ask_once(side_by_side, **view.asked, **second, site=site, head=head)
+    answer = ask_once(side_by_side, prompt=view.prompt, **second, site=site, head=head)
     _show_tables(answer, site)
     _show_layers(answer)
     _show_cka(answer, site)
@@ -67,7 +67,7 @@ def _show(view: View) -> None:
 
 def _common_sites(view: View, other: View) -> list[str]:
     """Return the sites that both readings have, the streams between layers first."""
-    mine, theirs = (ask_once(sites_in, **one.asked).value.names for one in (view, other))
+    mine, theirs = (ask_once(sites_in, prompt=one.prompt).value.names for one in (view, other))
     first = [site for sites in streams(view.bundle).values() for site in sites]
     common = [site for site in mine if site in theirs]
     return [*(site for site in first if site in common), *(site for site in common if site not in first)]
@@ -95,7 +95,7 @@ def _show_tables(answer: Answer[SideBySide], site: str) -> None:
         strings("lab_side"),
         strings("matrix"),
         filename="lab_side",
-        version=f"{site}|{answer.arguments['head']}|{answer.arguments['text']}|{answer.arguments['second_text']}",
+        version=f"{site}|{answer.arguments['head']}|{answer.arguments['prompt'].text}|{answer.arguments['second_text']}",
         kind=kind,
     )
     picture = Picture("lab_side", figure, answer)
@@ -135,7 +135,7 @@ def _show_cka(answer: Answer[SideBySide], site: str) -> None:
         strings("lab_cka"),
         strings("matrix"),
         filename="lab_cka",
-        version=f"{site}|{arguments['text']}|{arguments['second_text']}|{arguments['second_bundle'].name}",
+        version=f"{site}|{arguments['prompt'].text}|{arguments['second_text']}|{arguments['second_bundle'].name}",
         kind="probability",
     )
     picture = Picture("lab_cka", figure, answer)

@@ -164,7 +164,7 @@ def _show_ends(view: View, source: str) -> None:
 @experiment("lab_writing", "lab.writing", icon=":material/edit_note:", opened=True)
 def _show_writing(view: View, change: Code) -> None:
     seed = SEED.show() if view.bundle.kind in ("gpt", "lm") else 0
-    asked = {**view.asked, "changes": (change,), "seed": seed}
+    asked = {"prompt": view.prompt, "changes": (change,), "seed": seed}
     brief = view.bundle.n_parameters <= MOST_AT_ONCE
     answer = awaited(written_with, t("lab.writing_now"), key="lab_writing", height=120, brief=brief, **asked)
     if answer is None:

@@ -121,7 +121,7 @@ def _show_curve(view: View, parameter: str) -> None:
     asked = {"parameter": EVERY_MATRIX if scope == "all" else parameter, "operation": operation}
     with cover.picture():
         words = t("lab.curve_running")
-        answer = awaited(weight_curve, words, key="lab_curve", **view.asked, answer=measured(view), **asked)
+        answer = awaited(weight_curve, words, key="lab_curve", prompt=view.prompt, answer=measured(view), **asked)
         if answer is not None:
             _draw_curve(answer, operation)
     if answer is not None:

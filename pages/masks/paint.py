@@ -41,6 +41,7 @@ from transformer_core.analysis.masks.masked_head import (
 from transformer_core.analysis.outcome import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
+from transformer_core.prompt import Prompt
 
 CAUSAL_DEFAULT = "everything"  # the mask that a causal model does not have by itself
 MOST_PADS = 12
@@ -96,8 +97,9 @@ class Masked:
     @property
     def arguments(self) -> dict:
         """Return the arguments of masked_head."""
-        names = ("n_tokens", "pads", "mask", "layer", "head", "everywhere")
-        return {"bundle": self.view.bundle, "text": self.view.encoding.text} | {n: getattr(self, n) for n in names}
+        names = ("pads", "mask", "layer", "head", "everywhere")
+        prompt = replace(self.view.prompt, n_tokens=self.n_tokens)
+        return {"prompt": prompt} | {name: getattr(self, name) for name in names}
 
     @property
     def version(self) -> str:
@@ -109,7 +111,7 @@ class Masked:
 def _masked(view: View, values: Values) -> Masked:
     pads = values[PADS]
     n_tokens = min(len(view.encoding), MOST_PAINTED - pads)
-    encoding = padded_encoding(view.bundle, view.encoding.text, n_tokens=n_tokens, pads=pads)
+    encoding = padded_encoding(Prompt(view.bundle, view.encoding.text, n_tokens), pads=pads)
     mask, trouble = _code(values, len(encoding))
     return Masked(
         replace(view, encoding=encoding),

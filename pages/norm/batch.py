@@ -38,7 +38,7 @@ def try_batch(view: View) -> None:
     options = options_of("norm.batch_{}", ("least", "some", "half"))
     cover = ask_first(section("norm", "try_batch"), options, name="norm_batch", about=view.name)
     others = OTHERS.show(view)
-    answer = ask_once(batch_norms, **view.asked, others=others)
+    answer = ask_once(batch_norms, prompt=view.prompt, others=others)
     found = answer.value
     mean, real = float(found.batch_moves.mean()), float(found.real_moves.mean())
     cover.judge("least" if mean < LEAST else "some" if mean < HALF else "half")

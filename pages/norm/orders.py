@@ -29,6 +29,7 @@ from transformer_core.analysis.stream.orders import (
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints.config_json import read_json
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 FIRST = {"post": "translation-en-de", "pre": "translation-en-fr"}
@@ -74,7 +75,7 @@ def _choose_model(order: str, view: View) -> Bundle | None:
 
 def _read(bundle: Bundle, text: str) -> Encoding | None:
     try:
-        return encoded_for(bundle, text, MOST_TOKENS)
+        return encoded_for(Prompt(bundle, text, MOST_TOKENS))
     except ValueError:
         st.info(t("norm.orders_unread", name=plain(bundle.name)), icon=":material/info:")
         return None
@@ -223,9 +224,7 @@ def _steps(post: Bundle, pre: Bundle, own: Encoding, other: Encoding, token: int
     for place, (order, bundle, encoding, there) in zip(st.columns(2, gap="large"), both, strict=True):
         answer = ask(
             sublayer_steps,
-            bundle=bundle,
-            text=text,
-            n_tokens=MOST_TOKENS,
+            prompt=Prompt(bundle, text, MOST_TOKENS),
             layer=int(layer),
             sublayer=sublayer,
             token=there,

@@ -16,7 +16,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
     """Show the box of tensors for the text; of a model that translates, for the translation that it writes, too."""
     if view.bundle.kind == "translation":
         of_encoder = tuple(f"encoder.{site}" for site in sites)
-        under_the_glass(view, sites=of_encoder, target_ids=lambda: ask_once(words_read, **view.asked).value)
+        under_the_glass(view, sites=of_encoder, target_ids=lambda: ask_once(words_read, prompt=view.prompt).value)
     else:
         under_the_glass(view, sites=sites)
 

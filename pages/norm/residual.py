@@ -25,7 +25,7 @@ def _show(view: View) -> None:
     """Show the sum for one token, then growth and shares over all tokens."""
     words, token = strings("norm"), TOKEN.show(view)
     named = f"{token} · {view.encoding.labels[token]}"
-    answer = ask(stream_sum, **view.asked, token=token)
+    answer = ask(stream_sum, prompt=view.prompt, token=token)
     found = answer.value
     figure = sum_figure(
         found.parts,
@@ -54,7 +54,7 @@ def _show(view: View) -> None:
 
 def _growth(view: View, token: int) -> None:
     words, labels = strings("norm"), view.encoding.labels
-    growth = ask(stream_growth, **view.asked)
+    growth = ask(stream_growth, prompt=view.prompt)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader(t("norm.growth"), anchor=False)

@@ -41,7 +41,7 @@ POWER = Slider("norm_power", -6, 6, 3, label="norm.scale_power", format="10^%d")
 def _picture(view: View, values: Values) -> Live:
     """Return the vector before and after the norm, how far the two variants differ, and the scaled input."""
     layer, sublayer = values[LAYER], values[SUBLAYER]
-    asked = view.asked | {"layer": layer, "sublayer": sublayer, "token": values[TOKEN]}
+    asked = {"prompt": view.prompt, "layer": layer, "sublayer": sublayer, "token": values[TOKEN]}
     answer = ask(normed_vector, **asked, scale=1.0)
     scaled = ask(normed_vector, **asked, scale=float(f"1e{values[POWER]}"))
     found, more, words = answer.value, scaled.value, strings("norm")
@@ -124,7 +124,7 @@ def _variants(view: View, drawing: Drawing) -> None:
         used=t(f"norm.kind_{found.norm}"),
     )
     if outcome_of(view.bundle, view.encoding) is not None:
-        swapped = ask(other_norm, **view.asked).value
+        swapped = ask(other_norm, prompt=view.prompt).value
         label = outcome_word(view, swapped.winner)
         measured += " " + t("norm.variants_moved", label=label, moved=f"{swapped.moved:+.3f}")
     st.markdown(measured)

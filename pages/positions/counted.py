@@ -38,7 +38,7 @@ def try_counted(view: View) -> None:
     """Ask which scheme drowns the token at the end of a text, then show lengths, likeness and steps of all three."""
     length = LENGTH.show(view)
     try:
-        answer = ask_once(counted_positions, **view.asked, length=length)
+        answer = ask_once(counted_positions, prompt=view.prompt, length=length)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return

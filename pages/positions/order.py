@@ -26,6 +26,7 @@ from transformer_core.analysis.positions.order_worth import (
     what_order_is_worth_here,
 )
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 WORK = 500_000_000  # parameters times texts: a few seconds on two cores
 MOST_TEXTS, FEWEST_TEXTS = 200, 24
@@ -52,7 +53,8 @@ def texts_for(bundle: Bundle) -> int:
 
 def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
     try:
-        key = f"positions_{function.__name__}_{arguments['bundle'].name}"
+        bundle = arguments["prompt"].bundle if "prompt" in arguments else arguments["bundle"]
+        key = f"positions_{function.__name__}_{bundle.name}"
         return awaited(function, t("positions.measuring"), key=key, height=HEIGHT, **arguments)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
@@ -132,9 +134,7 @@ def _outcome(found: OrderWorth) -> str:
 def _show_here(view: View) -> None:
     """Show a classifier's verdict on the typed text with order, shuffled and removed."""
     bundle, words = view.bundle, strings("positions")
-    answer = _answer(
-        what_order_is_worth_here, bundle=bundle, text=view.encoding.text, n_tokens=len(view.encoding), seeds=20
-    )
+    answer = _answer(what_order_is_worth_here, prompt=Prompt(bundle, view.encoding.text, len(view.encoding)), seeds=20)
     if answer is None or answer.value.probabilities is None:
         return
     found, probabilities = answer.value, answer.value.probabilities
@@ -154,7 +154,7 @@ def _show_here(view: View) -> None:
 def _show_moves_here(bundle: Bundle, text: str) -> None:
     """Say what order is worth to another model on the typed text, in nats a guess."""
     n_tokens = min(MOST_TOKENS, bundle.config.max_len)
-    answer = _answer(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=SEEDS)
+    answer = _answer(what_order_is_worth_here, prompt=Prompt(bundle, text, n_tokens), seeds=SEEDS)
     if answer is not None:
         kept, shuffled, removed, _ = (f"{nats:.3f}" for nats in answer.value.nats.mean(1))
         st.markdown(t("positions.here_nats", kept=kept, shuffled=shuffled, removed=removed, seeds=SEEDS))

@@ -115,7 +115,7 @@ def _picture(view: View, values: Values) -> Live:
         ValueError: as score_schemes.
     """
     chosen, shown = _arguments(values), values[SHOWN]
-    answer = ask_once(score_schemes, **view.asked, learned=_model_with_learned_table(view), **chosen)
+    answer = ask_once(score_schemes, prompt=view.prompt, learned=_model_with_learned_table(view), **chosen)
     found, words, query = answer.value, strings("positions"), chosen["length"] // 2
     names, scores = _titles(found), {"scores": found.scores, "terms": found.terms, "weights": found.weights}[shown]
     version = f"{shown}|{chosen}|{view.encoding.text}"

@@ -76,7 +76,7 @@ def _concatenated(view: View) -> None:
     )
     place = WORD.show(view)
     try:
-        answer = ask_once(adding_is_concatenating, **view.asked, place=place)
+        answer = ask_once(adding_is_concatenating, prompt=view.prompt, place=place)
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
@@ -113,7 +113,7 @@ def _picture(view: View, _: Values) -> Live:
     Raises:
         ValueError: as token_and_position.
     """
-    answer = ask_once(token_and_position, **view.asked)
+    answer = ask_once(token_and_position, prompt=view.prompt)
     found, words, labels = answer.value, strings("positions"), view.encoding.labels
     norms = norms_chart(found.token_norms, found.factor, found.position_norms, labels, words)
     cosines = cosines_chart(found.cosine_token, found.cosine_position, labels, words)

@@ -29,7 +29,7 @@ TRIPLE = Choice(
 @fragment
 def _show(view: View) -> None:
     """Show both kinds of vectors, the memory that they need, and the prediction."""
-    answer = ask(word_relations, **view.asked)
+    answer = ask(word_relations, prompt=view.prompt)
     measure = MEASURE.show()
     found = vars(answer.value)
     suffix = "" if measure == "vectors" else f"_{measure}"

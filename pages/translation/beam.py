@@ -29,7 +29,7 @@ LEGEND = (
 
 
 def _searched(view: View, width: int, penalty: float) -> Answer[BeamTree]:
-    return ask_once(beam_tree, **view.asked, width=width, length_penalty=penalty)
+    return ask_once(beam_tree, prompt=view.prompt, width=width, length_penalty=penalty)
 
 
 def _deepest(view: View) -> int:
@@ -94,7 +94,7 @@ def _width_experiment(view: View, penalty: float) -> None:
     options = options_of("translation.wider_{}", ("same", "better", "worse"))
     question = section("translation", "try_width").format(widest=WIDEST)
     cover = ask_first(question, options, name="translation_width", about=f"{view.name} {penalty}")
-    searching, asked = t("translation.searching"), {**view.asked, "widest": WIDEST, "length_penalty": penalty}
+    searching, asked = t("translation.searching"), {"prompt": view.prompt, "widest": WIDEST, "length_penalty": penalty}
     with cover.picture():
         answer = awaited(best_by_width, searching, key="translation_width", height=420, stays=True, **asked)
         if answer is None:

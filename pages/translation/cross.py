@@ -63,7 +63,7 @@ def _on_head(panel: str) -> None:
 
 
 def _large(view: View, written: Written, layer: int, head: int, step: str) -> Picture:
-    answer = ask(cross_head, **view.asked, target_ids=written.token_ids[:-1], layer=layer, head=head)
+    answer = ask(cross_head, prompt=view.prompt, target_ids=written.token_ids[:-1], layer=layer, head=head)
     figure = one_head(
         vars(answer.value),
         answer.value.divisor,
@@ -118,7 +118,7 @@ def _hide_each(view: View) -> None:
     options = {str(place): f"{place} · {plain(shown_word(written.source[place]))}" for place in places}
     question = section("translation", "try_cross").format(word=word)
     cover = ask_first(question, options, name="translation_cross", about=f"{view.name} {step}")
-    answer = ask_once(without_source, **view.asked, target_ids=written.token_ids, step=step)
+    answer = ask_once(without_source, prompt=view.prompt, target_ids=written.token_ids, step=step)
     hidden = answer.value
     cover.judge(str(found.place), _looked(written, step, found))
     with cover.picture():

@@ -16,13 +16,14 @@ from pages.room import Part
 from pages.translation.figures.charts import forced_bars
 from pages.translation.translated import translated
 from transformer_core.analysis.translation.teacher_forcing import Forced, forced_target
+from transformer_core.prompt import Prompt
 
 MOST_CHARACTERS = 600
 
 
 def _forced(view: View, target: str) -> Answer[Forced]:
     most = min(128, view.bundle.config.max_len)
-    return ask(forced_target, bundle=view.bundle, text=view.encoding.text, n_tokens=most, target=target)
+    return ask(forced_target, prompt=Prompt(view.bundle, view.encoding.text, most), target=target)
 
 
 def _readable(view: View, target: str) -> Answer[Forced]:

@@ -48,11 +48,11 @@ def translated(view: View) -> Answer[Written]:
 
     They may be other visitors', which costs their time and changes nothing else.
     """
-    known = answered(written_greedily, **view.asked) is not None
-    answer = ask_once(written_greedily, {} if known else {"begun": _writing(view)}, **view.asked)
+    known = answered(written_greedily, prompt=view.prompt) is not None
+    answer = ask_once(written_greedily, {} if known else {"begun": _writing(view)}, prompt=view.prompt)
     draft, name = answer.value.token_ids[1:], view.bundle.name
     with _lock:
-        _begun.pop(question_of(written_greedily, view.asked), None)
+        _begun.pop(question_of(written_greedily, {"prompt": view.prompt}), None)
         others = [other for other in _drafts.get(name, ()) if other != draft]
         _drafts[name] = (draft, *others[: MOST_DRAFTS - 1])
         _drafts.move_to_end(name)
@@ -76,19 +76,19 @@ def translated_so_far(view: View) -> Answer[Written]:
 
 
 def _written_in_a_moment(view: View) -> Answer[Written]:
-    if answered(written_greedily, **view.asked) is None and not (writing := _writing(view)).go_on(MOMENT):
-        return Answer(writing.so_far(), written_greedily, view.asked)
+    if answered(written_greedily, prompt=view.prompt) is None and not (writing := _writing(view)).go_on(MOMENT):
+        return Answer(writing.so_far(), written_greedily, {"prompt": view.prompt})
     return translated(view)
 
 
 def _writing(view: View) -> Writing:
     """Return the writing that was begun for this text, or begin one."""
-    question = question_of(written_greedily, view.asked)
+    question = question_of(written_greedily, {"prompt": view.prompt})
     with _lock:
         begun, drafts = _begun.get(question), _drafts.get(view.bundle.name, ())
     if begun is not None:
         return begun
-    made = Writing(**view.asked, drafts=drafts)
+    made = Writing(prompt=view.prompt, drafts=drafts)
     with _lock:
         while len(_begun) >= MOST_BEGUN:
             _begun.popitem(last=False)

@@ -85,7 +85,7 @@ def _training(desk: Desk, outcome: str) -> Finding:
 def _experiment(desk: Desk) -> Finding:
     with desk.controls:
         part = PART.show()
-    answer = ask(own_gates, **desk.view.asked)
+    answer = ask(own_gates, prompt=desk.view.prompt)
     outcome = _outcome(answer.value)
     if part == "coin":
         return _coin(desk, outcome)

@@ -102,7 +102,7 @@ def _experiment(desk: Desk) -> Finding:
     with desk.controls:
         part = PART.show()
         layer = LAYER.show(desk.view) if part == "looks" else 0
-    answer = ask(heads_of_layer, **desk.view.asked, layer=layer)
+    answer = ask(heads_of_layer, prompt=desk.view.prompt, layer=layer)
     return _looks(desk, answer, layer) if part == "looks" else _cost(desk, _outcome(answer.value))
 
 

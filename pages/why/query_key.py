@@ -50,7 +50,7 @@ def _outcome_of_projections(found: Unprojected) -> str:
 def _unprojected(view: View, values: Values) -> Live:
     """Return the weights without projections beside the trained ones, and the share of a word's own over the reach."""
     layer, reach, vectors = values[LAYER], values[REACH], values[VECTORS]
-    answer = ask(without_projections, **view.asked, layer=layer, vectors=vectors, reach=reach)
+    answer = ask(without_projections, prompt=view.prompt, layer=layer, vectors=vectors, reach=reach)
     found, word = answer.value, "why.projections."
     without, trained = t(f"{word}without"), t(f"{word}trained", layer=layer)
     pair = [Square("without", without, found.weights, role="residual"), Square("trained", trained, found.trained)]
@@ -129,7 +129,7 @@ def _tied(view: View, values: Values) -> Live:
     needs a square.
     """
     layer, head, share = values[LAYER], values[HEAD], values[SHARE]
-    answer = ask(tied_query_key, **view.asked, layer=layer, head=head, share=share, seed=SEED)
+    answer = ask(tied_query_key, prompt=view.prompt, layer=layer, head=head, share=share, seed=SEED)
     found, word = answer.value, "why.symmetry."
     asking = _asking(found, values)
     shown = [

@@ -140,7 +140,7 @@ def _experiment(desk: Desk) -> Finding:
     law = ask_once(spread_by_width, seed=SEED)
     if part == "random":
         return _random(desk, law)
-    return _sentence(desk, ask(spread_of_own_heads, **desk.view.asked), _outcome(law.value))
+    return _sentence(desk, ask(spread_of_own_heads, prompt=desk.view.prompt), _outcome(law.value))
 
 
 SCALING = question("scaling", ("mixed", "most", "winner"), _experiment, _picture, (ON, WIDTH), group="attention")

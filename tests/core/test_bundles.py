@@ -28,6 +28,7 @@ from transformer_core.checkpoints import load
 from transformer_core.evaluation.bert import SentencePair, measure_sentence_pairs
 from transformer_core.generation import greedy_words, translate
 from transformer_core.models import Gpt
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 
@@ -395,7 +396,7 @@ def test_bert_guesses_what_is_ridden_and_tells_one_picture_from_two() -> None:
     bundle = shipped("bert")
     encoding = bundle.tokenizer.encode(text)
     place = encoding.labels.index("horse")
-    found = fill_in(bundle=bundle, text=text, n_tokens=len(encoding), hidden=(place,))
+    found = fill_in(prompt=Prompt(bundle, text, len(encoding)), hidden=(place,))
     assert "horse" in found.labels[0][:3]
     pairs = [
         SentencePair("Two dogs run on the beach.", "Dogs are playing in the sand near the ocean.", True),

@@ -23,6 +23,7 @@ from tests.helpers.browser import (
 )
 from tests.helpers.reading import open_part, press, table_row, wait_link
 from transformer_core.analysis.attention.head_ablation import head_effects
+from transformer_core.prompt import Prompt
 
 TEXT = "The plot was thin but I loved every minute"
 
@@ -175,7 +176,7 @@ def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(pag
     wait_painted(page, f"zero|0.0|{TEXT}")
     wait_link(page, text=TEXT)
     expect(covered).to_have_count(1)  # it follows the text and stays covered
-    found = head_effects(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)))
+    found = head_effects(prompt=Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT))))
     page.get_by_role("button", name="Show me").click()
     expect(covered).to_have_count(0)
     rest(page)

@@ -13,6 +13,7 @@ from tests.helpers.browser import BUNDLE, download, rest, settle, visit
 from tests.helpers.reading import press, wait_link
 from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.reviews import reviews
 from transformer_core.training.spec import RunSpec
 
@@ -43,7 +44,7 @@ def test_two_quick_switches_are_both_kept_the_answer_is_the_engines_and_they_com
     board = page.locator(".vm canvas").first
     press(page, board, "ArrowRight", "Enter", "ArrowRight", "Enter")
     changes = tuple(("head", "encoder.layer0.self_attention", head, "zero") for head in (1, 2))
-    found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=len(BUNDLE.tokenizer.encode(TEXT)), changes=changes)
+    found = intervene(prompt=Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT))), changes=changes)
     said = page.locator("[data-number=lab_ln] [data-value]")
     expect(said).to_have_text(f"{found.before:.2f} → {found.after:.2f}")
     wait_link(page, lab_off="encoder.0.1-encoder.0.2")
@@ -63,7 +64,7 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
         slider.press("ArrowRight")
     change = ("steer", "encoder.layer1.residual", 1.3, ("classes", "", "", 0, -1), -1)
     n_tokens = len(BUNDLE.tokenizer.encode(TEXT))
-    found = intervene(bundle=BUNDLE, text=TEXT, n_tokens=n_tokens, changes=(change,))
+    found = intervene(prompt=Prompt(BUNDLE, TEXT, n_tokens), changes=(change,))
     assert f"{found.after - found.before:+.2f}" != first
     expect(page.locator(CHANGE)).to_have_text(f"{found.after - found.before:+.2f}")
     wait_link(page, lab_strength="1.3")

@@ -29,6 +29,7 @@ from tests.helpers.clock import (
 from tests.helpers.reading import press, wait_link
 from transformer_core.analysis.masks.codes import painted_mask
 from transformer_core.analysis.masks.masked_head import masked_head
+from transformer_core.prompt import Prompt
 
 OLDER = """async () => {
   const { parentElement } = document.querySelector("[data-verdict=heads]");
@@ -134,7 +135,7 @@ def test_a_stroke_shows_its_weights_and_verdict_while_the_finger_is_down_and_sta
     assert len(set(cols)) == 1
     assert rows.tolist() == list(range(rows[0], rows[0] + len(rows)))  # none was skipped
     assert len(rows) > 1
-    asked = {"bundle": BUNDLE, "text": TEXT, "n_tokens": len(BUNDLE.tokenizer.encode(TEXT)), "pads": 0}
+    asked = {"prompt": Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT))), "pads": 0}
     found = masked_head(**asked, layer=0, head=0, everywhere=True, mask=code)
     np.testing.assert_allclose(weights_shown(page), found.steps.weights, atol=6e-4)
     first = found.before.index(max(found.before))

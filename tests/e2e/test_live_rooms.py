@@ -22,6 +22,7 @@ from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.checkpoints import load
+from transformer_core.prompt import Prompt
 from transformer_core.text.encoding import words_of
 
 LIKELIEST = """(wanted) => {
@@ -40,7 +41,7 @@ def test_charts_follow_each_letter_hold_and_go_back_to_the_last_text_that_could_
     model = load(ROOT / "assets" / "checkpoints" / "gpt-char", device="cpu")
 
     def next_of(text: str, place: int):
-        return expected(bundle=model, text=text, n_tokens=len(text), place=place, top=10)
+        return expected(prompt=Prompt(model, text, len(text)), place=place, top=10)
 
     def wait_charts(text: str) -> None:
         found = next_of(text, len(text))
@@ -118,7 +119,7 @@ def test_homes_verdict_follows_each_letter_is_explained_and_one_click_turns_it(c
     expect(sentence).to_contain_text(f"{most} pushed towards")
     expect(sentence).to_contain_text(f"by {round(100 * max(worth))} points")
 
-    found = counter_examples(bundle=BUNDLE, text=text, n_tokens=len(encoding)).found[0]
+    found = counter_examples(prompt=Prompt(BUNDLE, text, len(encoding))).found[0]
     page.get_by_role("button", name=re.compile(re.escape(found.new))).first.click()
     expect(page.get_by_role("textbox").first).to_have_value(found.text)
     turned = f"{BUNDLE.labels[found.winner]} {found.probability:.1%}"
@@ -160,7 +161,7 @@ def test_a_translation_is_shown_from_its_first_words_on_and_ends_as_the_library_
     page.wait_for_function(f"() => !{WRITTEN}.join().includes('…')")
     assert nothing_ran(page)
     bundle = load(ROOT / "assets" / "checkpoints" / "translation-en-fr", device="cpu")
-    written = written_greedily(bundle=bundle, text=text + more, n_tokens=bundle.config.max_len)
+    written = written_greedily(prompt=Prompt(bundle, text + more, bundle.config.max_len))
     shown[:] = page.evaluate(WRITTEN)
     assert [word.rsplit(f"{chance:.0%}", 1)[0] for word, chance in zip(shown, written.probabilities, strict=True)] == [
         shown_word(word) for word in written.words

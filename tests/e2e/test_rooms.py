@@ -29,9 +29,10 @@ from transformer_core.analysis.words.sentence_vectors import sentence_vectors
 from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
 from transformer_core.analysis.words.vocabulary_map import vocabulary_map
 from transformer_core.layers.positions import sinusoidal_table
+from transformer_core.prompt import Prompt
 
 TEXT = "The plot was thin but I loved every minute"
-ASKED = {"bundle": BUNDLE, "text": TEXT, "n_tokens": len(BUNDLE.tokenizer.encode(TEXT))}
+ASKED = {"prompt": Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT)))}
 CUT = "The story was dull, 很无聊 👍"
 CUTTERS = ("This model's own", "BPE (bytes)", "WordPiece", "Whole words", "Characters")
 
@@ -90,7 +91,7 @@ def test_the_slider_makes_one_merge_after_the_other(page: Page, address: str) ->
 
 def test_the_table_of_cosines_is_the_librarys_at_every_stage(page: Page, address: str) -> None:
     text = "The film was dull and the film was long"
-    asked = {"bundle": BUNDLE, "text": text, "n_tokens": len(BUNDLE.tokenizer.encode(text))}
+    asked = {"prompt": Prompt(BUNDLE, text, len(BUNDLE.tokenizer.encode(text)))}
     visit(page, address, "embeddings", text=text)
     wait_painted(page, f"looked_up|{text}")
     large(page).locator(".vm-tool-table").click()
@@ -252,7 +253,7 @@ def test_layers_a_class_and_a_second_sentence_have_the_librarys_numbers(page: Pa
     other = TEXT.replace("loved", "hated")
     with page.expect_response("**/live/encoder/edit?*hated*"):
         page.get_by_role("textbox", name="The second sentence").fill(other)
-    pair = sentence_pair(bundle=BUNDLE, text=TEXT, other=other, n_tokens=64)
+    pair = sentence_pair(prompt=Prompt(BUNDLE, TEXT, 64), other=other)
     wait_painted(page, f"spread|{'|'.join(pair.labels)}")
     wait_link(page, encoder_other=other)
     page.get_by_text("layer 3", exact=True).first.click()

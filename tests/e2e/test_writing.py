@@ -21,6 +21,7 @@ from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.generation import translate
+from transformer_core.prompt import Prompt
 from transformer_core.recipes.gpt_poem import in_form
 
 RULES = {"how": "sample", "temperature": 0.7, "top_k": None, "top_p": 0.9, "seed": 0}
@@ -35,7 +36,7 @@ def opened(name: str) -> Bundle:
 
 def asked(name: str, text: str) -> dict:
     """Return the arguments that every question about a text has."""
-    return {"bundle": opened(name), "text": text, "n_tokens": len(opened(name).tokenizer.encode(text))}
+    return {"prompt": Prompt(opened(name), text, len(opened(name).tokenizer.encode(text)))}
 
 
 def test_a_step_is_scrubbed_to_and_a_click_on_a_small_map_shows_that_head_large(page: Page, address: str) -> None:
@@ -74,7 +75,7 @@ def test_chips_hide_words_a_mask_is_typed_and_the_sentences_swap_places(page: Pa
     settle(page)
 
     open_part(page, "bert", "pair")
-    pair = pair_verdict(bundle=opened("bert"), text=text, pair=second, n_tokens=min(128, opened("bert").config.max_len))
+    pair = pair_verdict(prompt=Prompt(opened("bert"), text, min(128, opened("bert").config.max_len), second))
     expect(page.get_by_text(f"{pair.follows[0]:.1%}").first).to_be_visible()
     page.get_by_role("button", name="Swap A and B").click()
     expect(page.get_by_role("textbox").first).to_have_value(second)
@@ -144,7 +145,7 @@ def test_a_first_line_becomes_a_poem_and_the_rhyme_is_looked_at(page: Page, addr
     visit(page, address, "gpt", lang="zh", gpt_part="write")
     text = "明月照孤舟，"
     type_text(page, text)
-    found = written_on(bundle=opened("gpt-poem"), text=text, n_tokens=len(text), **RULES, choices=(), steps=64)
+    found = written_on(prompt=Prompt(opened("gpt-poem"), text, len(text)), **RULES, choices=(), steps=64)
     assert in_form(text + found.written)
     expect(page.get_by_test_id("stCode").first).to_contain_text(text + found.written)
     open_part(page, "gpt", "verse", "zh")

@@ -12,6 +12,7 @@ from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models.recurrent import RecurrentConfig, RecurrentLmConfig
 from transformer_core.probe import Probe
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass", "the bell was not good", "the film was good"] * 3
@@ -115,7 +116,7 @@ def log_prob(cases: Cases, model: nn.Module) -> float:
 
 def cases_of(bundle: Bundle, which: int = 0, answer: int | str | None = None) -> Cases:
     """Return the first or second of a model's texts, with what is asked of it."""
-    return one_case(bundle=bundle, text=texts_of(bundle.name)[which], n_tokens=20, answer=answer)
+    return one_case(prompt=Prompt(bundle, texts_of(bundle.name)[which], 20), answer=answer)
 
 
 def near(cases: Cases) -> float:

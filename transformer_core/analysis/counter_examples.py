@@ -17,6 +17,7 @@ from transformer_core.analysis.positions.order_cases import LABELS, LANGUAGES
 from transformer_core.analysis.words.vocabulary import embedding_matrix, unit_rows
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding, make_batch
 from transformer_core.text.encoding import WORD, Word, words_of
 from transformer_core.training.corpora.grammar import load_grammar
@@ -198,25 +199,24 @@ def _probabilities(bundle: Bundle, encodings: list[Encoding]) -> Tensor:
     return torch.cat(parts).float().softmax(-1).cpu()
 
 
-def counter_examples(*, bundle: Bundle, text: str, n_tokens: int) -> CounterExamples:
+def counter_examples(*, prompt: Prompt) -> CounterExamples:
     """Leave each word out, exchange it for others, and find the texts for which the prediction changes.
 
     A classifier of reviews has the words of the built-in reviews' lists to try, other models the nearest words of their
     own vocabulary. Of several texts with the same word changed, one is shown where another word turns it, too.
 
     Args:
-        bundle: of a kind that predicts something from this text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that predicts something from this text.
 
     Raises:
         ValueError: the model predicts nothing from the text.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     outcome = require_outcome(bundle, encoding)
     most = max(FEWEST_TRIED, min(MOST_TRIED, MOST_READ // len(encoding)))
-    tried = [(place, *_changed(text, *place)) for place in _candidates(bundle, encoding, outcome, most)]
+    tried = [(place, *_changed(prompt.text, *place)) for place in _candidates(bundle, encoding, outcome, most)]
     tried = [each for each in tried if each[1].strip()]
-    encodings = bundle.tokenizer.encode_batch([text, *(each[1] for each in tried)], max_len=n_tokens + 8)
+    encodings = bundle.tokenizer.encode_batch([prompt.text, *(each[1] for each in tried)], max_len=prompt.n_tokens + 8)
     readable = [number for number, each in enumerate(encodings) if outcome_of(bundle, each) is not None]
     rows = _probabilities(bundle, [encodings[number] for number in readable])  # (text, outcome)
     winner, before = int(rows[0].argmax()), float(rows[0].max())
@@ -225,7 +225,9 @@ def counter_examples(*, bundle: Bundle, text: str, n_tokens: int) -> CounterExam
         (start, end, new), changed, there, then = tried[number - 1]
         best = int(row.argmax())
         found.append(
-            CounterExample(changed, there, then, text[start:end], new, best, float(row[best]), float(row[winner]))
+            CounterExample(
+                changed, there, then, prompt.text[start:end], new, best, float(row[best]), float(row[winner])
+            )
         )
     found.sort(key=lambda each: (each.winner == winner, each.left))
     turning = [each for each in found if each.winner != winner]

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import one_text, outcome_of, scope_of
 from transformer_core.analysis.parts import reading_part
-from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
+from transformer_core.prompt import Prompt
 
 LAYER = 0
 SITES = {  # of the stack that reads the text
@@ -22,7 +22,7 @@ SITES = {  # of the stack that reads the text
 POOLED = "cls_embedding"
 
 
-def part_tensors(*, bundle: Bundle, text: str, n_tokens: int) -> dict[str, np.ndarray]:
+def part_tensors(*, prompt: Prompt) -> dict[str, np.ndarray]:
     """Read a text and return the tensor at each part that the model has.
 
     Shapes:
@@ -31,13 +31,12 @@ def part_tensors(*, bundle: Bundle, text: str, n_tokens: int) -> dict[str, np.nd
         (pos, vocab), probabilities; outcome: (outcome,), the probability of each class or token (see outcome.py)
 
     Args:
-        bundle: of a kind that reads one text, or a translation, of which the encoder is read.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text, or a translation, of which the encoder is read.
 
     Raises:
         ValueError: the bundle is of another kind.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     ids, stack, part_alone = one_text(bundle, encoding), reading_part(bundle.model), bundle.kind == "translation"
     model = stack if part_alone else bundle.model
     sites = {part: site if part_alone else scope_of(bundle, site) for part, site in SITES.items()}

@@ -36,6 +36,7 @@ from transformer_core.analysis.rank_correlation import agreement_word
 from transformer_core.analysis.stream.residual_sum import stream_sum
 from transformer_core.analysis.words.nearest_words import nearest_words
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 MUCH = 0.05  # of a probability: from here on it has moved much
 LEAST = 0.2  # by which a head must look at a kind of place more than a uniform one does
@@ -58,28 +59,28 @@ class Finding:
     value: float
 
 
-def verdict(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def verdict(*, prompt: Prompt) -> Finding:
     """Which outcome is the likeliest (a class, the next token, the token at [MASK]), and its probability.
 
     Raises:
         ValueError: the model predicts nothing from the text.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    outcome = require_outcome(bundle, encoding)
-    return _likeliest(bundle, outcome, read(bundle, encoding, sites=()).probabilities)
+    encoding = prompt.encoding
+    outcome = require_outcome(prompt.bundle, encoding)
+    return _likeliest(prompt.bundle, outcome, read(prompt.bundle, encoding, sites=()).probabilities)
 
 
-def how_many_tokens(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def how_many_tokens(*, prompt: Prompt) -> Finding:
     """Into how many tokens a text is cut, those that the template adds left out.
 
     Raises:
         ValueError: as encode.
     """
-    count = sum(not special for special in bundle.tokenizer.encode(text, max_len=n_tokens).special)
+    count = sum(not special for special in prompt.encoding.special)
     return Finding(str(count), count)
 
 
-def nearest_word(*, bundle: Bundle, text: str, n_tokens: int, row: int) -> Finding:
+def nearest_word(*, prompt: Prompt, row: int) -> Finding:
     """Which word's vector in the table has the smallest angle with that of a token of the text, and the cosine.
 
     Args:
@@ -88,43 +89,41 @@ def nearest_word(*, bundle: Bundle, text: str, n_tokens: int, row: int) -> Findi
     Raises:
         ValueError: there is no such place, or as nearest_words.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     require_index("row", row, len(encoding))
-    found = nearest_words(bundle=bundle, token_id=encoding.ids[row], k=1)
+    found = nearest_words(bundle=prompt.bundle, token_id=encoding.ids[row], k=1)
     return Finding(_word(found.labels[0]), float(found.values[0]))
 
 
-def without_positions(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def without_positions(*, prompt: Prompt) -> Finding:
     """Whether the verdict flips once all positions are taken away, or moves much or little; the winner's move.
 
     Raises:
         ValueError: the model predicts nothing from the text, or adds no positions.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     require_outcome(bundle, encoding)
     after = read(bundle, encoding, sites=(), edits=order_edits(bundle.config.positions, None)).probabilities
     return moved(read(bundle, encoding, sites=()).probabilities, after)
 
 
-def under_a_causal_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def under_a_causal_mask(*, prompt: Prompt) -> Finding:
     """Whether the verdict flips where no token sees a later one, or moves much or little; the winner's move.
 
     Raises:
         ValueError: as masked_head.
     """
-    found = masked_head(
-        bundle=bundle, text=text, n_tokens=n_tokens, pads=0, mask="causal", layer=0, head=0, everywhere=True
-    )
+    found = masked_head(prompt=prompt, pads=0, mask="causal", layer=0, head=0, everywhere=True)
     return moved(found.before, found.after)
 
 
-def where_a_head_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Finding:
+def where_a_head_looks(*, prompt: Prompt, layer: int, head: int) -> Finding:
     """Which kind of place a head looks at (TENDENCIES; "none" where at no kind), and how much more than a uniform head.
 
     Raises:
         ValueError: there is no such layer or head, or as read.
     """
-    scores = tendencies_of_text(bundle=bundle, text=text, n_tokens=n_tokens).scores
+    scores = tendencies_of_text(prompt=prompt).scores
     require_index("layer", layer, scores.shape[0])
     require_index("head", head, scores.shape[1])
     found = int(labelled(scores[layer, head], LEAST))
@@ -132,59 +131,59 @@ def where_a_head_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, 
     return Finding("none" if found == NONE else TENDENCIES[found], float(value))
 
 
-def a_head_off(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Finding:
+def a_head_off(*, prompt: Prompt, layer: int, head: int) -> Finding:
     """Whether the verdict flips without a head, or moves much or little; the winner's move.
 
     Raises:
         ValueError: as without_head.
     """
-    found = without_head(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head)
+    found = without_head(prompt=prompt, layer=layer, head=head)
     return moved(found.before, found.after)
 
 
-def strongest_head(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def strongest_head(*, prompt: Prompt) -> Finding:
     """Whether the head with the greatest weight is the one without which the verdict moves most; its place by that.
 
     Raises:
         ValueError: as head_effects.
     """
-    found = head_effects(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = head_effects(prompt=prompt)
     return Finding("strongest" if found.place == 1 else "another", found.place)
 
 
-def weightiest_word(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def weightiest_word(*, prompt: Prompt) -> Finding:
     """Which word takes most from the likeliest outcome when it is hidden, and how much.
 
     Raises:
         ValueError: as word_worth.
     """
-    found = word_worth(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = word_worth(prompt=prompt)
     place = int(np.nan_to_num(found.worth, nan=-np.inf).argmax())
     start, end = found.spans[place]
-    return Finding(text[start:end], float(found.worth[place]))
+    return Finding(prompt.text[start:end], float(found.worth[place]))
 
 
-def another_activation(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def another_activation(*, prompt: Prompt) -> Finding:
     """Whether the verdict flips with ReLU in the place of GELU, or the other way round, or moves much or little.
 
     Raises:
         ValueError: the model was trained with another one, or predicts nothing from the text.
     """
-    found = swapped_activation(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = swapped_activation(prompt=prompt)
     other = {"relu": "gelu", "gelu": "relu"}.get(found.used)
     if other is None:
-        raise ValueError(f"bundle={bundle.name!r} was trained with {found.used}; it must be relu or gelu")
+        raise ValueError(f"bundle={prompt.bundle.name!r} was trained with {found.used}; it must be relu or gelu")
     before, after = (found.probabilities[found.names.index(name)] for name in (found.used, other))
     return moved(tuple(before.tolist()), tuple(after.tolist()))
 
 
-def larger_part(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def larger_part(*, prompt: Prompt) -> Finding:
     """Which wrote the longer vectors into the first token's stream, attention or feed-forward; the ratio of the sums.
 
     Raises:
         ValueError: as stream_sum.
     """
-    found = stream_sum(bundle=bundle, text=text, n_tokens=n_tokens, token=0)
+    found = stream_sum(prompt=prompt, token=0)
     attention, feed_forward = (
         sum(norm for part, norm in zip(found.parts, found.norms.tolist(), strict=True) if part.endswith(name))
         for name in ("self_attention", "feed_forward")
@@ -194,71 +193,71 @@ def larger_part(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
     return Finding("feed_forward", feed_forward / attention)
 
 
-def settled_at(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def settled_at(*, prompt: Prompt) -> Finding:
     """From which depth on the class map gives the verdict, 0 being the embedding; the probability there.
 
     Raises:
         ValueError: as layer_verdicts.
     """
-    found = layer_verdicts(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = layer_verdicts(prompt=prompt)
     own = found.probabilities[POOLINGS.index(found.pooling)]
     return Finding(str(found.settled), float(own[found.settled, found.winner]))
 
 
-def next_token(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def next_token(*, prompt: Prompt) -> Finding:
     """Which token is the likeliest after the text, and its probability.
 
     Raises:
         ValueError: as expected.
     """
-    place = len(bundle.tokenizer.encode(text, max_len=n_tokens))
-    found = expected(bundle=bundle, text=text, n_tokens=n_tokens, place=place, top=1)
+    place = len(prompt.encoding)
+    found = expected(prompt=prompt, place=place, top=1)
     return Finding(_word(found.labels[0]), float(found.probabilities[0]))
 
 
-def written_word(*, bundle: Bundle, text: str, n_tokens: int, step: int) -> Finding:
+def written_word(*, prompt: Prompt, step: int) -> Finding:
     """Which word a greedy translation writes at a step, and its probability.
 
     Raises:
         ValueError: there is no such step, or as word_alignment.
     """
-    found = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = word_alignment(prompt=prompt)
     require_index("step", step, len(found.target))
     return Finding(_word(found.target[step]), float(found.probabilities[step]))
 
 
-def where_the_decoder_looks(*, bundle: Bundle, text: str, n_tokens: int, step: int) -> Finding:
+def where_the_decoder_looks(*, prompt: Prompt, step: int) -> Finding:
     """At which word of the source a decoder looks most as it writes a step, and the mean weight over heads and layers.
 
     Raises:
         ValueError: there is no such step, or as word_alignment.
     """
-    found = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = word_alignment(prompt=prompt)
     require_index("step", step, len(found.target))
-    special = np.array(bundle.tokenizer.encode(text, max_len=n_tokens).special)
+    special = np.array(prompt.encoding.special)
     mean = found.weights.mean(0)[step]
     place = int(np.where(special, -1.0, mean).argmax())
     return Finding(_word(found.source[place]), float(mean[place]))
 
 
-def most_left_of(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def most_left_of(*, prompt: Prompt) -> Finding:
     """Which token has the largest share in the last state of a recurrent layer that reads forward, and that share.
 
     Raises:
         ValueError: as gates_of_sentence.
     """
-    found = gates_of_sentence(bundle=bundle, text=text, n_tokens=n_tokens, direction="forward")
+    found = gates_of_sentence(prompt=prompt, direction="forward")
     place = int(found.share.argmax())
     return Finding(_word(found.tokens[place]), float(found.share[place]))
 
 
-def half_of_the_gradient(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def half_of_the_gradient(*, prompt: Prompt) -> Finding:
     """How many tokens back the gradient of a recurrent layer's last state first falls below half; its share there.
 
     Raises:
         ValueError: as sentence_reach.
     """
-    found = sentence_reach(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = sentence_reach(prompt=prompt)
     back = found.norms[::-1] / found.norms[found.last]
     return Finding("never", float(back.min())) if found.half < 0 else Finding(str(found.half), float(back[found.half]))
 
@@ -274,31 +273,31 @@ def falls_most_with_length() -> Finding:
     return Finding(found.models[place], float(found.lost[place]))
 
 
-def one_head_carries(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def one_head_carries(*, prompt: Prompt) -> Finding:
     """Whether the head without which, alone, the answer moves most makes it flip, moves it much or little; its move.
 
     Raises:
         ValueError: as head_boards.
     """
-    found = head_boards(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = head_boards(prompt=prompt)
     change = next(iter(found.change.values()))
     layer, head = np.unravel_index(int(np.abs(change).argmax()), change.shape)
-    return a_head_off(bundle=bundle, text=text, n_tokens=n_tokens, layer=int(layer), head=int(head))
+    return a_head_off(prompt=prompt, layer=int(layer), head=int(head))
 
 
-def heads_enough(*, bundle: Bundle, text: str, n_tokens: int) -> Finding:
+def heads_enough(*, prompt: Prompt) -> Finding:
     """How many heads keep 95 % of the answer's probability, the least worth going first: at most a quarter of them
     ("quarter"), at most half ("half"), or "more"; their number.
 
     Raises:
         ValueError: as few_heads.
     """
-    found = few_heads(bundle=bundle, text=text, n_tokens=n_tokens)
+    found = few_heads(prompt=prompt)
     needed, count = int(found.enough[0]), int(found.off[-1])
     return Finding("quarter" if needed <= count / 4 else "half" if needed <= count / 2 else "more", needed)
 
 
-def arrives_in_layer(*, bundle: Bundle, text: str, n_tokens: int, other: str) -> Finding:
+def arrives_in_layer(*, prompt: Prompt, other: str) -> Finding:
     """From which layer on the last token's stream alone brings back more than half of the first text's answer, read in
     the other text ("never" where none does); the share there.
 
@@ -308,13 +307,13 @@ def arrives_in_layer(*, bundle: Bundle, text: str, n_tokens: int, other: str) ->
     Raises:
         ValueError: as patch_map.
     """
-    found = patch_map(bundle=bundle, text=text, other=other, n_tokens=n_tokens, stack=patched_stacks(bundle)[0])
+    found = patch_map(prompt=prompt, other=other, stack=patched_stacks(prompt.bundle)[0])
     last = found.exact[0][:, -1]
     enough = np.flatnonzero(last > HALF)
     return Finding(str(int(enough[0])) if enough.size else "never", float(last[enough[0] if enough.size else -1]))
 
 
-def gradient_foretells(*, bundle: Bundle, text: str, n_tokens: int, other: str) -> Finding:
+def gradient_foretells(*, prompt: Prompt, other: str) -> Finding:
     """How well one gradient foretells the whole map of patches: "close", "loose" or "hardly"; the rank correlation.
 
     Args:
@@ -323,7 +322,7 @@ def gradient_foretells(*, bundle: Bundle, text: str, n_tokens: int, other: str) 
     Raises:
         ValueError: as patch_map.
     """
-    found = patch_map(bundle=bundle, text=text, other=other, n_tokens=n_tokens, stack=patched_stacks(bundle)[0])
+    found = patch_map(prompt=prompt, other=other, stack=patched_stacks(prompt.bundle)[0])
     word = agreement_word(found.agreement.rho)
     return Finding("hardly" if word == "none" else word, found.agreement.rho)
 
@@ -343,7 +342,7 @@ def bits_needed(*, bundle: Bundle) -> Finding:
     return Finding(str(fewest), accuracy)
 
 
-def steering_beats_chance(*, bundle: Bundle, text: str, n_tokens: int, layer: int, strength: int) -> Finding:
+def steering_beats_chance(*, prompt: Prompt, layer: int, strength: int) -> Finding:
     """Whether the direction from negative to positive reviews moves the answer more than each of 16 random ones of its
     length ("yes", "no"); its change of ln p in nats.
 
@@ -353,11 +352,11 @@ def steering_beats_chance(*, bundle: Bundle, text: str, n_tokens: int, layer: in
     Raises:
         ValueError: there is no such layer, or as intervene.
     """
-    sites = next(iter(streams(bundle).values()))
+    sites = next(iter(streams(prompt.bundle).values()))
     if not 0 <= layer < len(sites):
         raise ValueError(f"layer={layer} must be from 0 to {len(sites) - 1}")
     change = code_of(Steer(sites[layer], float(strength), Direction("classes")))
-    found = intervene(bundle=bundle, text=text, n_tokens=n_tokens, changes=(change,), controls=CONTROLS)
+    found = intervene(prompt=prompt, changes=(change,), controls=CONTROLS)
     moved = abs(found.after - found.before)
     return Finding("yes" if moved > np.abs(found.controls - found.before).max() else "no", found.after - found.before)
 
@@ -395,11 +394,13 @@ QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
 )
 
 
+READ = ("bundle", "prompt")
+
+
 def taken_by(question: str) -> dict[str, type]:
     """Return what a question takes from its scene's link besides model and text: int or str, by name."""
-    of_text = ("bundle", "text", "n_tokens")
     parameters = signature(QUESTIONS[question]).parameters
-    return {name: one.annotation for name, one in parameters.items() if name not in of_text}
+    return {name: one.annotation for name, one in parameters.items() if name not in READ}
 
 
 def numbers_of(question: str) -> tuple[str, ...]:
@@ -408,13 +409,13 @@ def numbers_of(question: str) -> tuple[str, ...]:
 
 
 def reads(question: str) -> tuple[str, ...]:
-    """Return what a question is about: "bundle" for a model, "text" and "n_tokens" for the text that it reads."""
-    return tuple(name for name in signature(QUESTIONS[question]).parameters if name in ("bundle", "text", "n_tokens"))
+    """Return what a question is about: "bundle", a model, or "prompt", a model and the text that it reads."""
+    return tuple(name for name in signature(QUESTIONS[question]).parameters if name in READ)
 
 
 def reads_text(question: str) -> bool:
     """Tell whether a question is about a text and the model that reads it."""
-    return "text" in reads(question)
+    return "prompt" in reads(question)
 
 
 def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: tuple[float, ...]) -> Finding:

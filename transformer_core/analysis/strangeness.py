@@ -17,6 +17,7 @@ from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.measured import Usual
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 FEWEST = {"nats_a_token": 8, "rarity": 3}  # tokens that a mean is taken of: the first words of any text are a surprise
@@ -44,17 +45,15 @@ def measure_of(bundle: Bundle) -> str:
     return "nats_a_token" if bundle.kind in ("gpt", "lm") else "rarity"
 
 
-def strangeness(*, bundle: Bundle, text: str, n_tokens: int) -> Strangeness:
-    """Measure how strange a text is to a model.
-
-    Args:
-        n_tokens: most tokens of the text to read.
-    """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    measure, own = measure_of(bundle), own_tokens(encoding)
+def strangeness(*, prompt: Prompt) -> Strangeness:
+    """Measure how strange a text is to a model."""
+    encoding = prompt.encoding
+    measure, own = measure_of(prompt.bundle), own_tokens(encoding)
     if len(own) < FEWEST[measure]:
         return Strangeness(measure, None, len(own))
-    value = _of_next(bundle, encoding) if measure == "nats_a_token" else _rarity(bundle.measured.learned, own)
+    value = (
+        _of_next(prompt.bundle, encoding) if measure == "nats_a_token" else _rarity(prompt.bundle.measured.learned, own)
+    )
     return Strangeness(measure, value, len(own))
 
 

@@ -41,11 +41,13 @@ class Stopwatch:
     def __init__(self, device: torch.device | None = None) -> None:
         self.spread = 1.0
         self.on_gpu = device is not None and device.type == "cuda"
-        self.now = time.perf_counter if self.on_gpu else processor_time
 
-    def _finish(self) -> None:
-        if self.on_gpu:
-            torch.cuda.synchronize()
+    def _now(self) -> float:
+        """Return the time, in seconds, at which all work so far is done."""
+        if not self.on_gpu:
+            return processor_time()
+        torch.cuda.synchronize()
+        return time.perf_counter()
 
     def seconds(self, call: Callable[[], object], *, repeats: int = 15, within: float = 0.1) -> float:
         """Return the least time of a call, after one call that is not counted.
@@ -56,14 +58,12 @@ class Stopwatch:
             within: seconds after which no further call is begun.
         """
         call()
-        self._finish()
         taken: list[float] = []
         computed: list[float] = []
         while len(taken) < repeats and (len(taken) < FEWEST or sum(taken) < within):
-            started, began = time.perf_counter(), self.now()
+            started, began = time.perf_counter(), self._now()
             call()
-            self._finish()
-            computed.append(self.now() - began)
+            computed.append(self._now() - began)
             taken.append(time.perf_counter() - started)
         least = min(computed)
         if least > 0:

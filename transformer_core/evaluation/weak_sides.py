@@ -33,6 +33,7 @@ from transformer_core.measured import (
     Usual,
     write_measured,
 )
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.text.encoding import words_of
 from transformer_core.training.examples import Example
@@ -165,7 +166,7 @@ def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str)
         data, unit: as in Slice.
     """
     measure = measure_of(bundle)
-    read = [strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len) for text in texts[:MOST_FOR_USUAL]]
+    read = [strangeness(prompt=Prompt(bundle, text, bundle.config.max_len)) for text in texts[:MOST_FOR_USUAL]]
     rows = []
     for low, high in LENGTHS if measure == "rarity" else (ANY_LENGTH,):
         values = [one.value for one in read if one.value is not None and low <= one.tokens <= high]

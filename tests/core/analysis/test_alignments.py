@@ -21,6 +21,7 @@ from transformer_core.generation import greedy, translate
 from transformer_core.measured import Measured, Usual
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 
@@ -30,7 +31,7 @@ def test_rows_are_of_the_words_that_greedy_writes() -> None:
         (seq2seq_bundle(unit="lstm", attention="dot_product"), 1),
         (translation_bundle(), 2),
     ):
-        found = word_alignment(bundle=bundle, text=SENTENCE, n_tokens=12)
+        found = word_alignment(prompt=Prompt(bundle, SENTENCE, 12))
         tokenizer = bundle.tokenizer
         source = torch.tensor([tokenizer.encode(SENTENCE).ids])
         steps = list(greedy(bundle.model, source, bos_id=tokenizer.bos_id, eos_id=tokenizer.eos_id, most=64))
@@ -43,14 +44,14 @@ def test_rows_are_of_the_words_that_greedy_writes() -> None:
 
 
 def test_a_given_target_is_read_in_place_of_its_own() -> None:
-    found = word_alignment(bundle=seq2seq_bundle(), text=SENTENCE, n_tokens=12, target="le chat dort")
+    found = word_alignment(prompt=Prompt(seq2seq_bundle(), SENTENCE, 12), target="le chat dort")
     assert found.target == ("le", "chat", "dort", "[EOS]")
     assert found.translation == "le chat dort"
-    assert word_alignment(bundle=seq2seq_bundle(), text="a", n_tokens=12, target="").target == ("[EOS]",)
+    assert word_alignment(prompt=Prompt(seq2seq_bundle(), "a", 12), target="").target == ("[EOS]",)
 
 
 def test_two_models_look_for_the_same_words() -> None:
-    both = both_alignments(bundle=seq2seq_bundle(), other=translation_bundle(), text=SENTENCE, n_tokens=12)
+    both = both_alignments(prompt=Prompt(seq2seq_bundle(), SENTENCE, 12), other=translation_bundle())
     assert both.bundle.target == both.other.target
     assert both.bundle.translation == both.own
     assert both.difference.shape == (2, len(both.other.target))
@@ -61,7 +62,7 @@ def test_two_models_look_for_the_same_words() -> None:
 
 def test_without_looking_each_word_has_the_mean_as_its_context() -> None:
     bundle = seq2seq_bundle()
-    found = one_vector(bundle=bundle, text=SENTENCE, n_tokens=12, most=6)
+    found = one_vector(prompt=Prompt(bundle, SENTENCE, 12), most=6)
     tokenizer, model = bundle.tokenizer, bundle.model
     source = torch.tensor([tokenizer.encode(SENTENCE).ids])
     places = {label: id_ for id_, label in enumerate(tokenizer.labels_of(range(tokenizer.vocab_size)))}
@@ -75,7 +76,7 @@ def test_without_looking_each_word_has_the_mean_as_its_context() -> None:
 
 
 def test_numbers_are_counted_and_words_in_common_are_a_share() -> None:
-    found = one_vector(bundle=seq2seq_bundle(), text=SENTENCE, n_tokens=12)
+    found = one_vector(prompt=Prompt(seq2seq_bundle(), SENTENCE, 12))
     assert found.n_summary == 20
     assert found.n_annotations == 20 * len(found.source)
     assert 0 <= found.kept <= 1
@@ -132,8 +133,8 @@ RIGHT = "Un homme vêtu d'une chemise rouge fait du cheval."
 
 def test_each_word_is_scored_after_the_right_ones_and_the_rest_is_what_the_model_writes() -> None:
     bundle = shipped("seq2seq-en-fr")
-    found = forced_and_free(bundle=bundle, text=TEXT, n_tokens=64, target=RIGHT)
-    alone = word_alignment(bundle=bundle, text=TEXT, n_tokens=64)
+    found = forced_and_free(prompt=Prompt(bundle, TEXT, 64), target=RIGHT)
+    alone = word_alignment(prompt=Prompt(bundle, TEXT, 64))
     assert found.free_text == alone.translation
     assert [word for word in found.free if word] == list(alone.target[: len(found.words)])
     tokenizer, ids = bundle.tokenizer, bundle.tokenizer.encode(RIGHT).ids
@@ -153,16 +154,16 @@ def test_each_word_is_scored_after_the_right_ones_and_the_rest_is_what_the_model
 
 def test_its_own_translation_is_found_whole_either_way() -> None:
     bundle = shipped("seq2seq-en-fr")
-    own = word_alignment(bundle=bundle, text=TEXT, n_tokens=64)
-    found = forced_and_free(bundle=bundle, text=TEXT, n_tokens=64, target=own.translation)
+    own = word_alignment(prompt=Prompt(bundle, TEXT, 64))
+    found = forced_and_free(prompt=Prompt(bundle, TEXT, 64), target=own.translation)
     assert found.leaves == -1
     assert found.forced_right == found.free_right == len(found.words) == len(own.target)
 
 
 def test_a_transformer_is_scored_as_on_its_own_page() -> None:
     bundle = shipped("translation-en-fr")
-    found = forced_and_free(bundle=bundle, text=TEXT, n_tokens=64, target=RIGHT)
-    forced = forced_target(bundle=bundle, text=TEXT, n_tokens=64, target=RIGHT)
+    found = forced_and_free(prompt=Prompt(bundle, TEXT, 64), target=RIGHT)
+    forced = forced_target(prompt=Prompt(bundle, TEXT, 64), target=RIGHT)
     assert found.words == forced.words
     assert found.probabilities == pytest.approx(forced.probabilities, abs=1e-6)
     assert found.favourites == forced.favourites
@@ -177,17 +178,17 @@ def renamed(before: str, after: str) -> Bundle:
 OLD, NEW = seq2seq_bundle(), translation_bundle()
 BLIND = seq2seq_bundle(attention=None)
 REFUSED = [
-    (lambda: word_alignment(bundle=BLIND, text="a", n_tokens=12), "has attention=None, so that it looks nowhere"),
+    (lambda: word_alignment(prompt=Prompt(BLIND, "a", 12)), "has attention=None, so that it looks nowhere"),
     (
-        lambda: both_alignments(bundle=OLD, other=renamed('"cat"', '"dog"'), text="a", n_tokens=12, target="cat"),
+        lambda: both_alignments(prompt=Prompt(OLD, "a", 12), other=renamed('"cat"', '"dog"'), target="cat"),
         "bundle='old' and other='other' cut the sentence differently",
     ),
     (
-        lambda: word_alignment(bundle=renamed("[BOS]", "[START]"), text="a cat", n_tokens=12),
+        lambda: word_alignment(prompt=Prompt(renamed("[BOS]", "[START]"), "a cat", 12)),
         "bundle='other' has a tokenizer without [BOS] and [EOS]",
     ),
-    (lambda: one_vector(bundle=NEW, text="a", n_tokens=12), "bundle='new' is a translation; it must be a seq2seq"),
-    (lambda: one_vector(bundle=BLIND, text="a", n_tokens=12), "has attention=None"),
+    (lambda: one_vector(prompt=Prompt(NEW, "a", 12)), "bundle='new' is a translation; it must be a seq2seq"),
+    (lambda: one_vector(prompt=Prompt(BLIND, "a", 12)), "has attention=None"),
     (
         lambda: foreseen(text="a", n_tokens=24, first=lm_bundle(), second=NEW),
         "bundle='new' has another tokenizer than 'lm'; they must share one",

@@ -20,6 +20,7 @@ from transformer_core.bundle import CONFIGS, MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
+from transformer_core.prompt import Prompt
 from transformer_core.sites import SITES
 
 KINDS = (Classifier, Gpt, Bert, SentenceEncoder, Translation)
@@ -177,7 +178,7 @@ TEXT = "The actors were bad, the story was good."
 )
 def test_each_part_has_its_tensor(name: str) -> None:
     bundle = shipped(name)
-    found, config = part_tensors(bundle=bundle, text=TEXT, n_tokens=64), bundle.config
+    found, config = part_tensors(prompt=Prompt(bundle, TEXT, 64)), bundle.config
     ids = bundle.tokenizer.encode(TEXT, max_len=64).ids
     n = len(ids)
     assert found["tokens"].tolist() == list(ids)
@@ -203,14 +204,14 @@ def test_each_part_has_its_tensor(name: str) -> None:
 
 def test_what_stands_at_mask_is_the_outcome_of_a_bert() -> None:
     bundle = shipped("bert")
-    found = part_tensors(bundle=bundle, text="A man is riding a [MASK].", n_tokens=64)
+    found = part_tensors(prompt=Prompt(bundle, "A man is riding a [MASK].", 64))
     place = found["tokens"].tolist().index(bundle.tokenizer.mask_id)
     np.testing.assert_allclose(found["outcome"], found["word_scores"][place], atol=1e-6)
 
 
 def test_a_text_of_one_token_keeps_its_shapes() -> None:
     bundle = shipped("gpt-char")
-    found = part_tensors(bundle=bundle, text="a", n_tokens=64)
+    found = part_tensors(prompt=Prompt(bundle, "a", 64))
     width = bundle.config.d_model
     assert [found[part].shape for part in ("tokens", "embedding", "positions")] == [(1,), (1, width), (1, width)]
     assert found["word_scores"].shape == (1, bundle.config.vocab_size)
@@ -244,14 +245,14 @@ PLAIN = run_of(Classifier, "plain")
 REFUSED = [
     (lambda: explain_cell(PLAIN, "class_logits", (0, 9)), "index=(0, 9) must lie within class_logits of shape (3, 2)"),
     (
-        lambda: tensor_of(bundle=shipped("sentiment"), text="a dull film", n_tokens=4, name="smell"),
+        lambda: tensor_of(prompt=Prompt(shipped("sentiment"), "a dull film", 4), name="smell"),
         "name='smell' is not recorded; recorded: encoder.embedding.token_ids, ",
     ),
     (
-        lambda: tensor_of(bundle=PAIR, text="hello", n_tokens=4, name="logits"),
+        lambda: tensor_of(prompt=Prompt(PAIR, "hello", 4), name="logits"),
         "bundle='pair' is a translation, which reads two texts; it must read one",
     ),
-    (lambda: part_tensors(bundle=seq2seq_bundle(), text=TEXT, n_tokens=64), "must be a Classifier"),
+    (lambda: part_tensors(prompt=Prompt(seq2seq_bundle(), TEXT, 64)), "must be a Classifier"),
 ]
 
 

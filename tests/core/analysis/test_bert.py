@@ -31,6 +31,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.models import AnswerFinder, Bert, Gpt, TokenClassifier
+from transformer_core.prompt import Prompt
 from transformer_core.text import MASK_ID, Tokenizer
 
 TEXTS = ["a man in a red shirt rides a horse", "two dogs run on the beach", "the dogs play near the water"] * 3
@@ -68,7 +69,7 @@ def forward(bundle: Bundle, text: str, hidden: tuple[int, ...] = (), pair: str |
 
 
 def test_guesses_are_the_forward_pass_s(bundle: Bundle) -> None:
-    found = fill_in(bundle=bundle, text=TEXT, n_tokens=N, hidden=(2, 5), top=4)
+    found = fill_in(prompt=Prompt(bundle, TEXT, N), hidden=(2, 5), top=4)
     expected = forward(bundle, TEXT, (2, 5)).mlm_logits[0].softmax(-1)
     ids = bundle.tokenizer.encode(TEXT).ids
     assert found.places.tolist() == [2, 5]
@@ -82,8 +83,8 @@ def test_guesses_are_the_forward_pass_s(bundle: Bundle) -> None:
 
 
 def test_a_mask_that_is_typed_is_a_mask_of_which_nothing_is_known(bundle: Bundle) -> None:
-    typed = fill_in(bundle=bundle, text="a [MASK] in a red shirt rides a horse", n_tokens=N, hidden=())
-    chosen = fill_in(bundle=bundle, text=TEXT, n_tokens=N, hidden=(2,))
+    typed = fill_in(prompt=Prompt(bundle, "a [MASK] in a red shirt rides a horse", N), hidden=())
+    chosen = fill_in(prompt=Prompt(bundle, TEXT, N), hidden=(2,))
     np.testing.assert_allclose(typed.probabilities, chosen.probabilities, atol=1e-6)
     assert typed.true_labels == ("",)
     assert typed.true_ranks.tolist() == [0]
@@ -91,18 +92,18 @@ def test_a_mask_that_is_typed_is_a_mask_of_which_nothing_is_known(bundle: Bundle
 
 
 def test_hiding_each_word_by_itself_is_hiding_one(bundle: Bundle) -> None:
-    each = each_hidden(bundle=bundle, text=TEXT, n_tokens=N)
+    each = each_hidden(prompt=Prompt(bundle, TEXT, N))
     assert tuple(each.places) == own_places(bundle.tokenizer.encode(TEXT))
     for token in (0, 4):
-        one = fill_in(bundle=bundle, text=TEXT, n_tokens=N, hidden=(int(each.places[token]),))
+        one = fill_in(prompt=Prompt(bundle, TEXT, N), hidden=(int(each.places[token]),))
         np.testing.assert_allclose(each.probabilities[token], one.true_probabilities[0], atol=1e-5)
         assert (each.ranks[token], each.guesses[token]) == (one.true_ranks[0], one.labels[0][0])
     assert each.share_first == np.mean(each.ranks == 1)
 
 
 def test_the_last_stage_is_the_model(bundle: Bundle) -> None:
-    found = by_layer(bundle=bundle, text=TEXT, n_tokens=N, hidden=(3,), place=3, top=3)
-    filled = fill_in(bundle=bundle, text=TEXT, n_tokens=N, hidden=(3,), top=3)
+    found = by_layer(prompt=Prompt(bundle, TEXT, N), hidden=(3,), place=3, top=3)
+    filled = fill_in(prompt=Prompt(bundle, TEXT, N), hidden=(3,), top=3)
     assert found.probabilities.shape[0] == bundle.config.n_layers + 1
     np.testing.assert_allclose(found.best_probabilities[-1], filled.probabilities[0], atol=1e-5)
     assert found.best_labels[-1] == filled.labels[0]
@@ -113,10 +114,10 @@ def test_the_last_stage_is_the_model(bundle: Bundle) -> None:
 
 
 def test_each_word_by_layer_is_one_word_by_layer(bundle: Bundle) -> None:
-    each = each_by_layer(bundle=bundle, text=TEXT, n_tokens=N)
+    each = each_by_layer(prompt=Prompt(bundle, TEXT, N))
     for token in (1, 6):
         place = int(each.places[token])
-        one = by_layer(bundle=bundle, text=TEXT, n_tokens=N, hidden=(place,), place=place)
+        one = by_layer(prompt=Prompt(bundle, TEXT, N), hidden=(place,), place=place)
         np.testing.assert_allclose(each.probabilities[:, token], one.probabilities[:, 0], atol=1e-5)
         assert each.ranks[:, token].tolist() == one.ranks[:, 0].tolist()
         assert [row[token] for row in each.firsts] == [row[0] for row in one.best_labels]
@@ -124,7 +125,7 @@ def test_each_word_by_layer_is_one_word_by_layer(bundle: Bundle) -> None:
 
 
 def test_the_pair_verdict_is_the_forward_pass_s(bundle: Bundle) -> None:
-    found = pair_verdict(bundle=bundle, text=TEXT, pair=PAIR, n_tokens=N)
+    found = pair_verdict(prompt=Prompt(bundle, TEXT, N, PAIR))
     sentences = {"a": TEXT, "b": PAIR}
     for order, share in zip(ORDERS, found.follows, strict=True):
         expected = forward(bundle, sentences[order[0]], pair=sentences[order[1]]).nsp_logits.softmax(-1)[0, 0]
@@ -132,7 +133,7 @@ def test_the_pair_verdict_is_the_forward_pass_s(bundle: Bundle) -> None:
 
 
 def test_hiding_a_word_of_a_pair(bundle: Bundle) -> None:
-    found = words_of_pair(bundle=bundle, text=TEXT, pair=PAIR, n_tokens=N)
+    found = words_of_pair(prompt=Prompt(bundle, TEXT, N, PAIR))
     expected = forward(bundle, TEXT, (int(found.places[-1]),), pair=PAIR).nsp_logits.softmax(-1)[0, 0]
     np.testing.assert_allclose(found.follows[-1], expected, atol=1e-6)
     np.testing.assert_allclose(found.moves, 100 * (found.follows - found.usual))
@@ -143,7 +144,7 @@ def test_hiding_a_word_of_a_pair(bundle: Bundle) -> None:
 @pytest.mark.parametrize("shape", ["pre", "post"])
 def test_segments_through_the_probe(shape: str) -> None:
     bundle = shaped(shape)
-    asked = {"bundle": bundle, "text": TEXT, "pair": PAIR, "n_tokens": N}
+    asked = {"prompt": Prompt(bundle, TEXT, N, PAIR)}
     found, rows = without_segments(**asked), segment_rows(**asked)
     shares = dict(zip(CHANGES, found.follows, strict=True))
     encoding = bundle.tokenizer.encode(TEXT, PAIR)
@@ -158,7 +159,7 @@ def test_segments_through_the_probe(shape: str) -> None:
 
 
 def test_a_score_is_the_sum_of_its_products(bundle: Bundle) -> None:
-    found = one_score(bundle=bundle, text=TEXT, n_tokens=N, hidden=(2,), place=2, word_id=20, top=5)
+    found = one_score(prompt=Prompt(bundle, TEXT, N), hidden=(2,), place=2, word_id=20, top=5)
     score = forward(bundle, TEXT, (2,)).mlm_logits[0, 2]
     np.testing.assert_allclose(found.score, score[20], atol=1e-5)
     np.testing.assert_allclose(found.products.sum() + found.bias, found.recomputed)
@@ -171,7 +172,7 @@ def test_a_score_is_the_sum_of_its_products(bundle: Bundle) -> None:
 
 
 def test_the_recipe_keeps_its_shares(bundle: Bundle) -> None:
-    found = masking_recipe(bundle=bundle, text=TEXT, n_tokens=N, probability=0.15, seed=3, copies=8_000)
+    found = masking_recipe(prompt=Prompt(bundle, TEXT, N), probability=0.15, seed=3, copies=8_000)
     assert found.shares.sum() == pytest.approx(1)
     expected = np.array([0.85, 0.15 * 0.8, 0.15 * 0.1, 0.15 * 0.1])
     np.testing.assert_allclose(found.shares, expected, atol=0.006)
@@ -179,13 +180,13 @@ def test_the_recipe_keeps_its_shares(bundle: Bundle) -> None:
     assert (found.read_ids[found.fates == 0] == ids[found.fates == 0]).all()
     assert (found.read_ids[found.fates == 1] == MASK_ID).all()
     assert (found.chosen == (found.fates > 0)).all()
-    again = masking_recipe(bundle=bundle, text=TEXT, n_tokens=N, probability=0.15, seed=3, copies=8_000)
+    again = masking_recipe(prompt=Prompt(bundle, TEXT, N), probability=0.15, seed=3, copies=8_000)
     assert (found.read_ids == again.read_ids).all()
 
 
 def test_three_ways_of_treating_a_word(bundle: Bundle) -> None:
-    found = three_ways(bundle=bundle, text=TEXT, n_tokens=N, seed=1, exchanges=3)
-    each = each_hidden(bundle=bundle, text=TEXT, n_tokens=N)
+    found = three_ways(prompt=Prompt(bundle, TEXT, N), seed=1, exchanges=3)
+    each = each_hidden(prompt=Prompt(bundle, TEXT, N))
     np.testing.assert_allclose(found.probabilities[0], each.probabilities, atol=1e-5)
     ids = torch.tensor(bundle.tokenizer.encode(TEXT).ids)
     kept = forward(bundle, TEXT).mlm_logits[0].softmax(-1)[torch.arange(len(ids)), ids]
@@ -196,7 +197,7 @@ def test_three_ways_of_treating_a_word(bundle: Bundle) -> None:
 def test_special_tokens_may_have_any_ids(bundle: Bundle) -> None:
     encoding = bundle.tokenizer.encode(TEXT)
     shifted = bundle.tokenizer.from_json(bundle.tokenizer.to_json().replace('"[MASK]"', '"<mask>"'))
-    masked = hidden_text(replace(bundle, tokenizer=shifted), TEXT.replace("man", "[MASK]"), N, (5,))
+    masked = hidden_text(Prompt(replace(bundle, tokenizer=shifted), TEXT.replace("man", "[MASK]"), N), (5,))
     assert masked.places == (2, 5)
     assert masked.true_ids == (None, encoding.ids[5])
 
@@ -213,7 +214,7 @@ def test_gelu_itself_gives_the_models_own_scores() -> None:
 
 
 def test_the_tanh_formula_moves_little() -> None:
-    found = head_gelu(bundle=BUNDLE, text=MASKED, n_tokens=64, hidden=(), place=5, top=5)
+    found = head_gelu(prompt=Prompt(BUNDLE, MASKED, 64), hidden=(), place=5, top=5)
     assert 1e-4 < found.greatest < 5e-4
     assert found.apart.max() <= found.greatest
     assert 0 < found.chances_apart < 1e-3
@@ -266,7 +267,7 @@ def forced(bundle: Bundle, wanted: dict[str, str]) -> Bundle:
 
 def test_each_token_has_the_model_s_own_probabilities_and_each_word_its_first_token_s_label(tokenizer) -> None:
     bundle = tagger(tokenizer)
-    found = token_labels(bundle=bundle, text=NAMES, n_tokens=64)
+    found = token_labels(prompt=Prompt(bundle, NAMES, 64))
     encoding = tokenizer.encode(NAMES)
     ids = torch.tensor([encoding.ids])
     segments = torch.tensor([encoding.segment_ids])
@@ -283,7 +284,7 @@ def test_each_token_has_the_model_s_own_probabilities_and_each_word_its_first_to
 def test_neighbours_of_one_kind_are_one_name_unless_another_begins(tokenizer) -> None:
     wanted = {"glass": "B-PER", "boxes": "I-PER", "ring": "B-LOC", "hall": "I-PER"}
     assert all(tokenizer.id_of(token) is not None for token in wanted)
-    found = token_labels(bundle=forced(tagger(tokenizer), wanted), text=NAMES, n_tokens=64)
+    found = token_labels(prompt=Prompt(forced(tagger(tokenizer), wanted), NAMES, 64))
     named = [(name.kind, NAMES[name.start : name.end]) for name in found.names]
     assert named == [("PER", "glass boxes"), ("LOC", "ring"), ("PER", "glass hall"), ("PER", "boxes")]
     assert [(name.first, name.last) for name in found.names] == [(0, 1), (2, 2), (5, 6), (8, 8)]
@@ -338,7 +339,7 @@ def test_the_same_as_theirs_on_a_text(kind: str, architecture: str, tmp_path) ->
     if kind == "names":
         with torch.inference_mode():
             expected = theirs(**read("a glass, café", return_tensors="pt")).logits[0].softmax(-1).numpy()
-        found = token_labels(bundle=bundle, text="a glass, café", n_tokens=20)
+        found = token_labels(prompt=Prompt(bundle, "a glass, café", 20))
         np.testing.assert_allclose(found.probabilities, expected, atol=1e-5)
         return
     with torch.inference_mode():
@@ -353,29 +354,29 @@ def test_the_same_as_theirs_on_a_text(kind: str, architecture: str, tmp_path) ->
 def test_their_arithmetic_is_shown_under_the_glass(tokenizer, make, site: str) -> None:
     bundle = make(tokenizer)
     encoding = tokenizer.encode(NAMES)
-    found = tensor_of(bundle=bundle, text=NAMES, n_tokens=len(encoding), name=site)
+    found = tensor_of(prompt=Prompt(bundle, NAMES, len(encoding)), name=site)
     assert found.agrees
 
 
 TINY = shaped("pre")
-ASKED = {"bundle": TINY, "text": TEXT, "n_tokens": N}
+ASKED = {"prompt": Prompt(TINY, TEXT, N)}
 HEADLESS = replace(TINY, model=Bert(replace(TINY.config, pair_head=False)).eval())
 OTHER = replace(TINY, model=made(Gpt), name="g")
-GELU = {"bundle": BUNDLE, "text": MASKED, "n_tokens": 64, "hidden": (), "place": 1, "top": 5}
+GELU = {"prompt": Prompt(BUNDLE, MASKED, 64), "hidden": (), "place": 1, "top": 5}
 PASSAGE = {"question": "a", "passage": "a", "n_tokens": 8, "top": 1}
 REFUSED = [
     (lambda: fill_in(**ASKED, hidden=()), "at least one token must be hidden"),
     (lambda: fill_in(**ASKED, hidden=(0,)), "got 0"),
     (lambda: fill_in(**ASKED, hidden=(2,), top=0), "top=0"),
-    (lambda: fill_in(**ASKED | {"bundle": OTHER}, hidden=(2,)), "is a gpt; it must be a bert"),
+    (lambda: fill_in(prompt=Prompt(OTHER, TEXT, N), hidden=(2,)), "is a gpt; it must be a bert"),
     (lambda: by_layer(**ASKED, hidden=(2,), place=4), "place=4 must be one of the masks' places, (2,)"),
-    (lambda: pair_verdict(**ASKED, pair=" "), "must be a sentence"),
-    (lambda: pair_verdict(**ASKED | {"bundle": HEADLESS}, pair=PAIR), "without a head for pairs"),
-    (lambda: without_segments(**ASKED | {"bundle": shaped("bare")}, pair=PAIR), "0 segment vectors"),
+    (lambda: pair_verdict(prompt=Prompt(TINY, TEXT, N, " ")), "must be a sentence"),
+    (lambda: pair_verdict(prompt=Prompt(HEADLESS, TEXT, N, PAIR)), "without a head for pairs"),
+    (lambda: without_segments(prompt=Prompt(shaped("bare"), TEXT, N, PAIR)), "0 segment vectors"),
     (lambda: masking_recipe(**ASKED, probability=0.1, seed=0, copies=0), "copies=0"),
     (lambda: head_gelu(**GELU), "place=1 must be one of the masks' places, (5,)"),
-    (lambda: head_gelu(**GELU | {"bundle": small_bundle()}), "must be a bert"),
-    (lambda: token_labels(bundle=OTHER, text="a", n_tokens=8), "bundle='g' is a gpt; it must be a tagger"),
+    (lambda: head_gelu(**GELU | {"prompt": Prompt(small_bundle(), MASKED, 64)}), "must be a bert"),
+    (lambda: token_labels(prompt=Prompt(OTHER, "a", 8)), "bundle='g' is a gpt; it must be a tagger"),
     (lambda: find_answers(bundle=OTHER, **PASSAGE), "bundle='g' is a gpt; it must be an answerer"),
     (
         lambda: find_answers(bundle=answerer(names_tokenizer()), **PASSAGE | {"question": " "}),

@@ -23,6 +23,7 @@ from transformer_core.analysis.encoder.padded_mean import padded_mean
 from transformer_core.analysis.encoder.two_sentences import aligned, depth_of_parting, sentence_pair
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 BUNDLE = shipped("sentiment")
 TEXT = "a glass box a bell"
@@ -37,7 +38,7 @@ def bundle_of(shape: dict):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_last_depth_is_the_models_own_verdict(shape: dict) -> None:
     bundle = bundle_of(shape)
-    found = layer_verdicts(bundle=bundle, text=TEXT, n_tokens=12)
+    found = layer_verdicts(prompt=Prompt(bundle, TEXT, 12))
     own = POOLINGS.index(found.pooling)
     probabilities = read(bundle, bundle.tokenizer.encode(TEXT)).probabilities
     np.testing.assert_allclose(found.probabilities[own, -1], probabilities, atol=1e-5)
@@ -49,7 +50,7 @@ def test_the_last_depth_is_the_models_own_verdict(shape: dict) -> None:
 
 def test_the_verdict_is_settled_from_the_depth_named() -> None:
     for seed in ("a box", "a bell a bell", TEXT):
-        found = layer_verdicts(bundle=small_bundle(), text=seed, n_tokens=12)
+        found = layer_verdicts(prompt=Prompt(small_bundle(), seed, 12))
         classes = found.probabilities[0].argmax(-1)
         assert (classes[found.settled :] == found.winner).all()
         assert found.settled == 0 or classes[found.settled - 1] != found.winner
@@ -58,7 +59,7 @@ def test_the_verdict_is_settled_from_the_depth_named() -> None:
 @pytest.mark.parametrize("shape", SHAPES[:2], ids=str)
 def test_moves_are_the_traces_own(shape: dict) -> None:
     bundle = bundle_of(shape)
-    found = layer_verdicts(bundle=bundle, text=TEXT, n_tokens=12)
+    found = layer_verdicts(prompt=Prompt(bundle, TEXT, 12))
     trace = read(bundle, bundle.tokenizer.encode(TEXT)).trace
     before, after = (trace[f"encoder.layer{layer}.residual"][0].double() for layer in (0, 1))
     moved = (after - before).norm(dim=-1) / before.norm(dim=-1)
@@ -72,7 +73,7 @@ def test_moves_are_the_traces_own(shape: dict) -> None:
 @pytest.mark.parametrize("target", [None, 0, 1])
 def test_bias_and_products_add_up_to_the_logit(shape: dict, target: int | None) -> None:
     bundle = bundle_of(shape)
-    found = logit_sum(bundle=bundle, text=TEXT, n_tokens=12, target=target)
+    found = logit_sum(prompt=Prompt(bundle, TEXT, 12), target=target)
     logits = read(bundle, bundle.tokenizer.encode(TEXT)).trace["class_logits"][0]
     wanted = logits[found.winner] - logits[found.rival] if target is None else logits[target]
     assert found.bias + found.products.sum() == pytest.approx(float(wanted), abs=1e-5)
@@ -86,7 +87,7 @@ def test_bias_and_products_add_up_to_the_logit(shape: dict, target: int | None) 
 
 
 def test_equal_sentences_are_never_told_apart() -> None:
-    found = sentence_pair(bundle=small_bundle(), text=TEXT, other=TEXT, n_tokens=12)
+    found = sentence_pair(prompt=Prompt(small_bundle(), TEXT, 12), other=TEXT)
     assert not any(found.changed)
     assert found.distances.max() == 0
     assert found.spread.max() == 0
@@ -95,7 +96,7 @@ def test_equal_sentences_are_never_told_apart() -> None:
 
 def test_one_word_differs_at_the_embedding_and_spreads() -> None:
     bundle, other = small_bundle(), "a glass box a box"
-    found = sentence_pair(bundle=bundle, text=TEXT, other=other, n_tokens=12)
+    found = sentence_pair(prompt=Prompt(bundle, TEXT, 12), other=other)
     assert sum(found.changed) == 1
     changed = found.changed.index(True)
     assert found.labels[changed] == "bell → box"
@@ -158,7 +159,7 @@ def test_the_logits_are_those_of_the_vectors_that_are_pooled() -> None:
 
 
 def test_calibration_counts_every_review_once() -> None:
-    found = calibration(bundle=reviewer(), text="a glass box", n_tokens=12, reviews=40)
+    found = calibration(prompt=Prompt(reviewer(), "a glass box", 12), reviews=40)
     assert found.counts.sum() == 40
     full = found.counts > 0
     assert np.isnan(found.accuracy[~full]).all()
@@ -172,7 +173,7 @@ def test_calibration_counts_every_review_once() -> None:
 
 
 def test_a_temperature_changes_confidence_and_not_what_is_right() -> None:
-    asked = {"bundle": reviewer(), "text": "a glass box", "n_tokens": 12, "reviews": 40}
+    asked = {"prompt": Prompt(reviewer(), "a glass box", 12), "reviews": 40}
     cold, warm = (calibration(**asked, temperature=temperature) for temperature in (0.5, 3.0))
     assert cold.overall == warm.overall
     assert cold.mean_confidence > warm.mean_confidence
@@ -211,7 +212,7 @@ REVIEW = "The film was not good, but I loved the ending."
 
 
 def test_one_mean_drifts_and_the_other_stays() -> None:
-    found = padded_mean(bundle=BUNDLE, text=REVIEW, n_tokens=64, pads=16)
+    found = padded_mean(prompt=Prompt(BUNDLE, REVIEW, 64), pads=16)
     assert found.pads.tolist() == list(range(17))
     assert found.real_moves.max() < 1e-5
     assert np.ptp(found.real_shares) < 1e-5
@@ -221,32 +222,31 @@ def test_one_mean_drifts_and_the_other_stays() -> None:
 
 
 def test_padding_that_is_typed_is_no_real_token() -> None:
-    plain, typed = (padded_mean(bundle=BUNDLE, text=text, n_tokens=64, pads=2) for text in ("good", "good [PAD]"))
+    plain, typed = (padded_mean(prompt=Prompt(BUNDLE, text, 64), pads=2) for text in ("good", "good [PAD]"))
     assert typed.n_real == plain.n_real
     assert typed.real_moves.max() < 1e-5
 
 
 def test_a_model_that_reads_its_mean_gives_the_same_verdict() -> None:
     bundle = small_bundle(pooling="mean")
-    found = padded_mean(bundle=bundle, text="a glass box", n_tokens=8, pads=3)
+    found = padded_mean(prompt=Prompt(bundle, "a glass box", 8), pads=3)
     with torch.inference_mode():
         logits = bundle.model(torch.tensor([bundle.tokenizer.encode("a glass box").ids]))[0]
     assert found.winner == int(logits.argmax())
     assert found.real_shares[3] == pytest.approx(float(logits.softmax(-1).max()), abs=1e-5)
 
 
-ASKED = {"text": "a", "n_tokens": 12}
-CALIBRATED = ASKED | {"bundle": reviewer(), "reviews": 10}
+CALIBRATED = {"prompt": Prompt(reviewer(), "a", 12), "reviews": 10}
 REFUSED = [
-    (lambda: logit_sum(bundle=small_bundle(), target=2, **ASKED), "target=2 must be from 0 to 1, or None"),
-    (lambda: calibration(bundle=small_bundle(), reviews=10, **ASKED), "glass tells no, yes"),
+    (lambda: logit_sum(prompt=Prompt(small_bundle(), "a", 12), target=2), "target=2 must be from 0 to 1, or None"),
+    (lambda: calibration(prompt=Prompt(small_bundle(), "a", 12), reviews=10), "glass tells no, yes"),
     (lambda: calibration(**CALIBRATED | {"reviews": 0}), "reviews="),
     (lambda: calibration(**CALIBRATED, bins=1), "bins="),
     (lambda: calibration(**CALIBRATED, temperature=0.0), "temperature="),
     (lambda: calibration(**CALIBRATED, temperature=float("nan")), "temperature="),
     (lambda: agreement_on_reviews(bundle=reviewer(), count=61), "count=61 must be from 1 to 60"),
-    (lambda: padded_mean(bundle=BUNDLE, pads=0, **ASKED), "pads=0 must be from 1 to "),
-    (lambda: padded_mean(bundle=small_bundle(pad_id=None), pads=2, **ASKED), "has no padding token"),
+    (lambda: padded_mean(prompt=Prompt(BUNDLE, "a", 12), pads=0), "pads=0 must be from 1 to "),
+    (lambda: padded_mean(prompt=Prompt(small_bundle(pad_id=None), "a", 12), pads=2), "has no padding token"),
 ]
 
 

@@ -30,6 +30,7 @@ from transformer_core.analysis.outcome import read
 from transformer_core.analysis.timing import log_log_slope
 from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
+from transformer_core.prompt import Prompt
 from transformer_core.training.corpora import reviews
 
 BUNDLE = shipped("sentiment")
@@ -70,7 +71,7 @@ def test_values_and_derivatives_are_those_of_the_formulas(name: str) -> None:
 
 
 def test_a_sentence_lies_on_the_axis_that_is_drawn(sentiment: Bundle) -> None:
-    found = own_activations(bundle=sentiment, text="a dull film", n_tokens=9, layer=1, token=2)
+    found = own_activations(prompt=Prompt(sentiment, "a dull film", 9), layer=1, token=2)
     assert found.counts.sum() == found.neurons == 5 * sentiment.config.d_ff
     assert found.token_counts.sum() == len(found.token_values) == sentiment.config.d_ff
     assert np.all(found.token_counts <= found.counts)
@@ -86,7 +87,7 @@ def test_a_weight_does_not_decide_how_many_bins_there_are() -> None:
     name = next(name for name, _ in bundle.model.named_parameters() if "1.feed_forward" in name and "bias" in name)
     with torch.no_grad():
         bundle.model.get_parameter(name)[0] = 1e6
-    found = own_activations(bundle=bundle, text="a dull film", n_tokens=9, layer=1, token=2)
+    found = own_activations(prompt=Prompt(bundle, "a dull film", 9), layer=1, token=2)
     assert len(found.counts) == len(found.token_counts) == MOST_BINS
     assert found.edges[-1] >= 1e6
     assert found.counts.sum() == found.neurons
@@ -119,7 +120,7 @@ TEXT = "The story was dull."
 
 
 def test_the_strongest_neurons_are_the_strongest(sentiment: Bundle) -> None:
-    found = neurons(bundle=sentiment, text=TEXT, n_tokens=20, layer=2, top=5)
+    found = neurons(prompt=Prompt(sentiment, TEXT, 20), layer=2, top=5)
     peaks = found.activation.max(0)
     assert set(found.columns) == set(np.argsort(peaks)[-5:])
     rows = np.arange(len(found.activation))
@@ -128,7 +129,7 @@ def test_the_strongest_neurons_are_the_strongest(sentiment: Bundle) -> None:
 
 
 def test_a_neuron_switched_off_in_a_batch_is_the_neuron_switched_off_alone(sentiment: Bundle) -> None:
-    found = without_neuron(bundle=sentiment, text=TEXT, n_tokens=20, layer=3, neuron=467)
+    found = without_neuron(prompt=Prompt(sentiment, TEXT, 20), layer=3, neuron=467)
     assert found.moves[467] == pytest.approx(found.moved, abs=2e-4)
     encoding = sentiment.tokenizer.encode(TEXT)
     off = read(sentiment, encoding, sites=("*.activation",), edits=neuron_off(3, 467))
@@ -193,7 +194,7 @@ def test_an_exchanged_activation_is_computed_from_the_pre_activation(sentiment: 
 
 
 def test_the_models_own_activation_moves_nothing(sentiment: Bundle) -> None:
-    found = swapped_activation(bundle=sentiment, text=TEXT, n_tokens=20)
+    found = swapped_activation(prompt=Prompt(sentiment, TEXT, 20))
     own = found.names.index(found.used)
     assert found.moves[own] == 0
     assert (found.by_layer[:, own] == 0).all()
@@ -215,7 +216,7 @@ def test_verdicts_on_the_corpus_are_counted(sentiment: Bundle) -> None:
 
 @pytest.mark.parametrize("layer", [0, 3])
 def test_the_trained_layer_is_a_convolution(layer: int) -> None:
-    found = as_convolution(bundle=BUNDLE, text="Not a dull scene in two hours.", n_tokens=64, layer=layer)
+    found = as_convolution(prompt=Prompt(BUNDLE, "Not a dull scene in two hours.", 64), layer=layer)
     assert found.greatest > 1
     assert found.difference < 1e-5 * found.greatest
     assert found.reordered < 1e-5 * found.greatest
@@ -226,12 +227,12 @@ def test_the_trained_layer_is_a_convolution(layer: int) -> None:
 
 @pytest.mark.parametrize("shape", [{"norm_order": "post"}, {"activation": "relu", "bias": False}], ids=str)
 def test_so_is_one_of_another_shape(shape: dict) -> None:
-    found = as_convolution(bundle=small_bundle(**shape), text="a glass box a bell", n_tokens=8, layer=1)
+    found = as_convolution(prompt=Prompt(small_bundle(**shape), "a glass box a bell", 8), layer=1)
     assert found.difference < 1e-5
     assert found.as_layer.any()
 
 
-ASKED = {"bundle": BUNDLE, "text": "a dull film", "n_tokens": 9}
+ASKED = {"prompt": Prompt(BUNDLE, "a dull film", 9)}
 REFUSED = [
     (lambda: own_activations(**ASKED, layer=4, token=0), "layer=4 must be from 0 to 3"),
     (lambda: own_activations(**ASKED, layer=0, token=5), "token=5 must be from 0 to 4"),

@@ -15,6 +15,7 @@ from transformer_core.analysis.before.printed_gru import PrintedGruCell, printed
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.models.recurrent.cells import StepRecorder
 from transformer_core.probe import SILENT, capture
+from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.reviews import reviews
 
 
@@ -22,7 +23,7 @@ from transformer_core.training.corpora.reviews import reviews
 @pytest.mark.parametrize("unit", ["gru", "lstm"])
 def test_what_survives_of_each_candidate_sums_to_the_end(unit: str, direction: str) -> None:
     bundle = seq2seq_bundle(unit=unit)
-    found = gates_of_sentence(bundle=bundle, text=SENTENCE, n_tokens=12, direction=direction)
+    found = gates_of_sentence(prompt=Prompt(bundle, SENTENCE, 12), direction=direction)
     ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
     leaf = "hidden" if unit == "gru" else "cell"
     _, trace = capture(bundle.model, ids, ids[:, :1], sites=(f"encoder.{direction}.{leaf}",))
@@ -36,19 +37,19 @@ def test_what_survives_of_each_candidate_sums_to_the_end(unit: str, direction: s
 
 def test_a_direction_alone_is_named_so() -> None:
     alone = seq2seq_bundle(bidirectional=False)
-    assert gates_of_sentence(bundle=alone, text="a cat", n_tokens=12).tokens == ("[BOS]", "a", "cat", "[EOS]")
+    assert gates_of_sentence(prompt=Prompt(alone, "a cat", 12)).tokens == ("[BOS]", "a", "cat", "[EOS]")
 
 
 def test_a_text_is_cut_at_n_tokens_and_at_max_len() -> None:
-    assert len(gates_of_sentence(bundle=seq2seq_bundle(), text=SENTENCE, n_tokens=4).tokens) == 4
-    assert len(gates_of_sentence(bundle=seq2seq_bundle(), text="cat " * 40, n_tokens=64).tokens) == 12
-    assert gates_of_sentence(bundle=seq2seq_bundle(), text="", n_tokens=12).tokens == ("[BOS]", "[EOS]")
+    assert len(gates_of_sentence(prompt=Prompt(seq2seq_bundle(), SENTENCE, 4)).tokens) == 4
+    assert len(gates_of_sentence(prompt=Prompt(seq2seq_bundle(), "cat " * 40, 64)).tokens) == 12
+    assert gates_of_sentence(prompt=Prompt(seq2seq_bundle(), "", 12)).tokens == ("[BOS]", "[EOS]")
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_the_gradient_of_the_end_is_that_of_small_changes(direction: str) -> None:
     bundle = seq2seq_bundle()
-    found = sentence_reach(bundle=bundle, text=SENTENCE, n_tokens=12, direction=direction)
+    found = sentence_reach(prompt=Prompt(bundle, SENTENCE, 12), direction=direction)
     layer = bundle.model.encoder.get_submodule(f"{direction}_layer").double()
     ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
     embedded = (bundle.model.embedding(ids) * bundle.model.scale).double()
@@ -64,7 +65,7 @@ def test_the_gradient_of_the_end_is_that_of_small_changes(direction: str) -> Non
 @pytest.mark.parametrize("unit", ["gru", "lstm"])
 def test_what_survives_in_a_language_model_sums_to_its_last_state(unit: str) -> None:
     bundle = lm_bundle(unit=unit)
-    found = gates_of_sentence(bundle=bundle, text=SENTENCE, n_tokens=24)
+    found = gates_of_sentence(prompt=Prompt(bundle, SENTENCE, 24))
     ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
     _, trace = capture(bundle.model, ids, sites=("recurrent.*",))
     end = trace["recurrent.hidden" if unit == "gru" else "recurrent.cell"][0, -1].numpy()
@@ -75,7 +76,7 @@ def test_what_survives_in_a_language_model_sums_to_its_last_state(unit: str) -> 
 @pytest.mark.parametrize("unit", ["tanh", "gru", "lstm"])
 def test_states_are_those_that_the_layer_passes_on(unit: str) -> None:
     bundle = lm_bundle(unit=unit)
-    found = states_of_sentence(bundle=bundle, text=SENTENCE, n_tokens=24)
+    found = states_of_sentence(prompt=Prompt(bundle, SENTENCE, 24))
     ids = torch.tensor([bundle.tokenizer.encode(SENTENCE).ids])
     state = bundle.model.read(ids[:, :5], None)[1]
     np.testing.assert_allclose(found.hidden[4], state[0][0].numpy(), atol=1e-6)
@@ -89,12 +90,12 @@ def test_states_are_those_that_the_layer_passes_on(unit: str) -> None:
 
 
 def test_states_of_the_direction_that_reads_backward_begin_at_the_end() -> None:
-    found = states_of_sentence(bundle=seq2seq_bundle(), text=SENTENCE, n_tokens=12, direction="backward")
+    found = states_of_sentence(prompt=Prompt(seq2seq_bundle(), SENTENCE, 12), direction="backward")
     assert np.isnan(found.alike).tolist() == [False] * (len(found.tokens) - 1) + [True]
 
 
 def test_the_gradient_of_a_language_models_end_reaches_each_character() -> None:
-    found = sentence_reach(bundle=lm_bundle(), text=SENTENCE, n_tokens=24)
+    found = sentence_reach(prompt=Prompt(lm_bundle(), SENTENCE, 24))
     assert found.last == len(SENTENCE) - 1
     assert (found.norms > 0).all()
 
@@ -144,7 +145,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 )
 def test_the_terms_give_the_gates_and_the_states_that_the_layer_has(model: str, direction: str) -> None:
     bundle = shipped(model)
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": 40, "direction": direction}
+    asked = {"prompt": Prompt(bundle, TEXT, 40), "direction": direction}
     gates, states = gates_of_sentence(**asked), states_of_sentence(**asked)
     for place in (0, 5, len(gates.tokens) - 1):
         found = one_step(**asked, place=place)
@@ -169,7 +170,7 @@ def test_the_terms_give_the_gates_and_the_states_that_the_layer_has(model: str, 
 
 def test_the_plain_network_is_one_tanh() -> None:
     bundle = shipped("lm-rnn")
-    found = one_step(bundle=bundle, text=TEXT, n_tokens=40, place=3)
+    found = one_step(prompt=Prompt(bundle, TEXT, 40), place=3)
     np.testing.assert_allclose(np.tanh(found.from_input + found.from_state)[0], found.after, atol=1e-6)
     cell, ids = bundle.model.recurrent.cell, bundle.tokenizer.encode(TEXT).ids
     with torch.inference_mode():
@@ -199,15 +200,15 @@ def test_trained_weights_give_other_states_where_the_gate_stands_elsewhere(
     model: str, direction: str, greatest: float
 ) -> None:
     bundle = shipped(model)
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": 64, "direction": direction}
+    asked = {"prompt": Prompt(bundle, TEXT, 64), "direction": direction}
     found = printed_gru(**asked)
     np.testing.assert_allclose(found.computed, gates_of_sentence(**asked).hidden, atol=1e-6)
     assert found.greatest.max() == pytest.approx(greatest, abs=5e-4)
     assert np.abs(found.printed).max() <= 1
 
 
-ALONE = {"bundle": seq2seq_bundle(bidirectional=False), "text": "a cat", "n_tokens": 12, "direction": "backward"}
-LM = {"bundle": lm_bundle(), "text": SENTENCE, "n_tokens": 24}
+ALONE = {"prompt": Prompt(seq2seq_bundle(bidirectional=False), "a cat", 12), "direction": "backward"}
+LM = {"prompt": Prompt(lm_bundle(), SENTENCE, 24)}
 PLAIN = seq2seq_bundle(unit="tanh")
 REFUSED = [
     (lambda: gates_of_sentence(**ALONE), "direction='backward' must be one of forward"),
@@ -215,14 +216,17 @@ REFUSED = [
     (lambda: gates_of_sentence(**LM, direction="backward"), "direction='backward' must be one of forward"),
     (lambda: printed_gru(**LM, direction="backward"), "direction='backward' must be one of forward"),
     (
-        lambda: gates_of_sentence(bundle=translation_bundle(), text="a", n_tokens=12),
+        lambda: gates_of_sentence(prompt=Prompt(translation_bundle(), "a", 12)),
         "bundle='new' is a translation; it must be a seq2seq or an lm",
     ),
-    (lambda: printed_gru(bundle=translation_bundle(), text="a", n_tokens=12), "must be a seq2seq or an lm"),
-    (lambda: printed_gru(bundle=lm_bundle(unit="lstm"), text="a", n_tokens=12), "is of unit='lstm'; it must be gru"),
-    (lambda: gates_of_sentence(bundle=PLAIN, text="a", n_tokens=12), "without gates"),
+    (lambda: printed_gru(prompt=Prompt(translation_bundle(), "a", 12)), "must be a seq2seq or an lm"),
+    (lambda: printed_gru(prompt=Prompt(lm_bundle(unit="lstm"), "a", 12)), "is of unit='lstm'; it must be gru"),
+    (lambda: gates_of_sentence(prompt=Prompt(PLAIN, "a", 12)), "without gates"),
     (lambda: gate_ranges(bundle=PLAIN), "without gates; it must have gru or lstm"),
-    (lambda: one_step(**(LM | {"bundle": PLAIN}), place=99), "place=99 must be from 0 to 7, the tokens of the text"),
+    (
+        lambda: one_step(prompt=Prompt(PLAIN, SENTENCE, 24), place=99),
+        "place=99 must be from 0 to 7, the tokens of the text",
+    ),
 ]
 
 

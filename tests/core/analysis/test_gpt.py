@@ -22,6 +22,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier, Gpt
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXT = "a cat sat on a mat"
@@ -37,7 +38,7 @@ def bundle_of(kind: type = Gpt, **changes: Any) -> Bundle:
 
 BUNDLE = bundle_of()
 N = len(TOKENIZER.encode(TEXT))
-ASKED: dict[str, Any] = {"bundle": BUNDLE, "text": TEXT, "n_tokens": N}
+ASKED: dict[str, Any] = {"prompt": Prompt(BUNDLE, TEXT, N)}
 
 
 def log_chances() -> Tensor:
@@ -131,7 +132,7 @@ def test_entropy_is_known_for_simple_distributions() -> None:
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_the_last_row_of_the_lens_is_the_model(order: str) -> None:
     bundle = bundle_of(norm_order=order)
-    found = logit_lens(bundle=bundle, text=TEXT, n_tokens=N, first=3, count=9)
+    found = logit_lens(prompt=Prompt(bundle, TEXT, N), first=3, count=9)
     assert found.difference < 1e-5
     assert found.probability.shape == (bundle.config.n_layers + 1, 9)
     assert found.choices[-1] == found.answers
@@ -139,7 +140,7 @@ def test_the_last_row_of_the_lens_is_the_model(order: str) -> None:
     with torch.inference_mode():
         chances = bundle.model(torch.tensor([TOKENIZER.encode(TEXT).ids]))[0, 2:11].softmax(-1)
     np.testing.assert_allclose(found.probability[-1], chances.amax(-1).numpy(), rtol=1e-4)
-    came = surprisals(bundle=bundle, text=TEXT, n_tokens=N).bits[3:12]  # of the tokens after these places
+    came = surprisals(prompt=Prompt(bundle, TEXT, N)).bits[3:12]  # of the tokens after these places
     np.testing.assert_allclose(found.mean_bits[-1], came.mean(), rtol=1e-4)
     for column, stage in enumerate(found.settled):
         names = [row[column] == found.answers[column] for row in found.choices]
@@ -262,7 +263,7 @@ def test_a_character_stands_under_its_place_of_the_line_before_and_even_lines_rh
 
 def test_the_weights_on_a_poem_are_those_of_the_query_before_each_character() -> None:
     poet = poet_bundle()
-    found = poem_head(bundle=poet, text=POEM, n_tokens=64, layer=1, head=0)
+    found = poem_head(prompt=Prompt(poet, POEM, 64), layer=1, head=0)
     ids = torch.tensor([CHARACTERS.encode(POEM).ids])
     _, trace = capture(poet.model, ids, sites=("decoder.layer1.self_attention.weights",))
     weights = trace["decoder.layer1.self_attention.weights"][0, 0].numpy()
@@ -275,9 +276,7 @@ def test_the_mean_over_poems_is_that_of_their_weights_and_heads_are_worth_what_i
     poet = poet_bundle()
     found = verse_looks(poet, [POEM, OTHER])
     assert found.places == (30, 2)
-    on_rhyme = [
-        poem_head(bundle=poet, text=text, n_tokens=64, layer=0, head=1).weights[22, 10] for text in (POEM, OTHER)
-    ]
+    on_rhyme = [poem_head(prompt=Prompt(poet, text, 64), layer=0, head=1).weights[22, 10] for text in (POEM, OTHER)]
     assert found.weights[1, 0, 1] == pytest.approx(np.mean(on_rhyme), rel=1e-5)
     assert found.uniform[1] == pytest.approx(1 / 22)
     assert found.worth.any()
@@ -286,7 +285,7 @@ def test_the_mean_over_poems_is_that_of_their_weights_and_heads_are_worth_what_i
 WRITE: dict[str, Any] = ASKED | FREE | {"how": "greedy", "seed": 0, "choices": (), "steps": 1}
 REFUSED = [
     (lambda: expected(**ASKED, place=0, top=5), f"place=0 must be from 1 to {N}"),
-    (lambda: kept_logits(bundle_of(Classifier), TEXT, N), "must be a gpt"),
+    (lambda: kept_logits(Prompt(bundle_of(Classifier), TEXT, N)), "must be a gpt"),
     (lambda: written_on(**WRITE | {"steps": MOST_STEPS + 1}), f"steps={MOST_STEPS + 1} must be from 0 to {MOST_STEPS}"),
     (lambda: written_on(**WRITE | {"choices": ((0, 999),)}), "an id below"),
     (lambda: written_on(**WRITE | {"how": "beam"}), "how='beam'"),

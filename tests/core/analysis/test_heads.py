@@ -26,6 +26,7 @@ from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.models import Bert, Classifier, Gpt, SentenceEncoder
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXT = "a glass box a bell"
@@ -34,7 +35,7 @@ TEXT = "a glass box a bell"
 @pytest.mark.parametrize("how", ["zero", "mean"])
 def test_the_board_is_each_head_off_alone(how) -> None:
     bundle = small_bundle()
-    board = head_effects(bundle=bundle, text=TEXT, n_tokens=12, how=how)
+    board = head_effects(prompt=Prompt(bundle, TEXT, 12), how=how)
     encoding = bundle.tokenizer.encode(TEXT)
     before = read(bundle, encoding, sites=("class_logits",)).probabilities
     assert board.winner == int(np.argmax(before))
@@ -45,7 +46,7 @@ def test_the_board_is_each_head_off_alone(how) -> None:
             after = read(bundle, encoding, sites=("class_logits",), edits=edits).probabilities
             moved = after[board.winner] - before[board.winner]
             assert board.change[layer, head] == pytest.approx(moved, abs=1e-6)
-            one = without_head(bundle=bundle, text=TEXT, n_tokens=12, layer=layer, head=head, how=how)
+            one = without_head(prompt=Prompt(bundle, TEXT, 12), layer=layer, head=head, how=how)
             assert one.after == pytest.approx(after, abs=1e-6)
             assert one.moved == pytest.approx(moved, abs=1e-6)
             assert one.flips == bool(board.flips[layer, head])
@@ -61,17 +62,17 @@ def test_going_on_from_the_whole_pass_is_as_good_as_passes_from_the_text(how, ki
     tokenizer = small_tokenizer()
     bundle = Bundle("glass", made(kind, **changes), tokenizer, ("no", "yes"))
     text = "a glass [MASK] a bell" if kind is Bert else TEXT
-    board = head_effects(bundle=bundle, text=text, n_tokens=12, how=how)
+    board = head_effects(prompt=Prompt(bundle, text, 12), how=how)
     for layer in range(2):
         for head in range(2):
-            one = without_head(bundle=bundle, text=text, n_tokens=12, layer=layer, head=head, how=how)
+            one = without_head(prompt=Prompt(bundle, text, 12), layer=layer, head=head, how=how)
             assert board.change[layer, head] == pytest.approx(one.moved, abs=1e-5)
             assert board.winner == one.winner
             assert bool(board.flips[layer, head]) == one.flips
 
 
 def test_the_board_names_its_extremes() -> None:
-    board = head_effects(bundle=small_bundle(), text=TEXT, n_tokens=12)
+    board = head_effects(prompt=Prompt(small_bundle(), TEXT, 12))
     assert board.strongest[board.most_weight] == board.strongest.max()
     assert abs(board.change[board.most_effect]) == np.abs(board.change).max()
     assert 1 <= board.place <= 4
@@ -92,14 +93,14 @@ def test_the_mean_is_the_same_at_every_position_and_other_heads_stay() -> None:
 
 def test_heads_of_text_are_the_traces_own() -> None:
     bundle = small_bundle()
-    found = heads_of_text(bundle=bundle, text=TEXT, n_tokens=12, layer=1, head=1)
+    found = heads_of_text(prompt=Prompt(bundle, TEXT, 12), layer=1, head=1)
     trace = read(bundle, bundle.tokenizer.encode(TEXT)).trace
     np.testing.assert_allclose(found.weights, trace.stack("*.self_attention.weights")[:, 0].numpy(), atol=1e-6)
     np.testing.assert_allclose(found.steps.weights, found.weights[1, 1])
 
 
 def test_looks_over_a_layer() -> None:
-    asked = {"bundle": small_bundle(), "text": TEXT, "n_tokens": 12, "layer": 0, "head": 1}
+    asked = {"prompt": Prompt(small_bundle(), TEXT, 12), "layer": 0, "head": 1}
     weights = heads_of_text(**asked).weights[0]
     np.testing.assert_array_equal(layer_looks(**asked).weights, weights[1])
     np.testing.assert_allclose(layer_looks(**asked, over="mean").weights, weights.mean(0))
@@ -111,7 +112,7 @@ def test_looks_over_a_layer() -> None:
 
 
 TEXTS = ["a glass box rings in the hall"] * 3
-ASKED = {"text": TEXTS[0], "n_tokens": 12, "layer": 1, "head": 0, "percent": 25, "seed": 3, "draws": 64}
+ASKED = {"layer": 1, "head": 0, "percent": 25, "seed": 3, "draws": 64}
 
 
 @cache
@@ -122,8 +123,11 @@ def three_classes() -> Bundle:
     return Bundle("glass", model, tokenizer, ("no", "so", "yes"))
 
 
+THREE = Prompt(three_classes(), TEXTS[0], 12)
+
+
 def test_a_draw_drops_or_divides_by_what_is_left_and_the_mean_comes_back() -> None:
-    found = dropped_weights(bundle=three_classes(), **ASKED)
+    found = dropped_weights(prompt=THREE, **ASKED)
     assert found.probability == 0.25
     whole = found.weights / 0.75
     assert bool((np.isclose(found.draw, 0) | np.isclose(found.draw, whole, rtol=1e-5)).all())
@@ -149,7 +153,7 @@ def test_many_draws_have_the_weights_as_their_mean_and_the_share_as_theirs() -> 
 
 def test_the_outcome_is_the_model_s_with_these_weights_in_the_head() -> None:
     bundle = three_classes()
-    found = dropped_weights(bundle=bundle, **ASKED | {"draws": 5})
+    found = dropped_weights(prompt=Prompt(bundle, TEXTS[0], 12), **ASKED | {"draws": 5})
     ids = torch.tensor([bundle.tokenizer.encode(TEXTS[0]).ids])
     site = "encoder.layer1.self_attention.weights"
     plain, trace = capture(bundle.model, ids, sites=(site,))
@@ -166,7 +170,7 @@ def test_the_outcome_is_the_model_s_with_these_weights_in_the_head() -> None:
         assert after == pytest.approx(float(chance[found.winner]), abs=1e-6)
         flips += int(chance.argmax()) != found.winner
     assert found.flips == flips
-    none = dropped_weights(bundle=three_classes(), **ASKED | {"percent": 0, "draws": 2})
+    none = dropped_weights(prompt=THREE, **ASKED | {"percent": 0, "draws": 2})
     np.testing.assert_allclose(none.after, none.before, atol=1e-6)
     assert none.flips == 0
 
@@ -175,7 +179,7 @@ def test_the_callers_random_numbers_are_left_as_they_were() -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    dropped_weights(bundle=three_classes(), **ASKED)
+    dropped_weights(prompt=THREE, **ASKED)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -183,7 +187,7 @@ def test_the_callers_random_numbers_are_left_as_they_were() -> None:
 def test_other_kinds_are_read_and_who_concludes_nothing_has_no_outcome(kind: type) -> None:
     bundle = three_classes()
     other = Bundle("other", made(kind, vocab_size=bundle.tokenizer.vocab_size), bundle.tokenizer)
-    found = dropped_weights(bundle=other, **ASKED | {"draws": 3})
+    found = dropped_weights(prompt=Prompt(other, TEXTS[0], 12), **ASKED | {"draws": 3})
     assert len(found.after) == (0 if kind is SentenceEncoder else 3)
     assert (found.winner >= 0) == (kind is Gpt)
 
@@ -269,23 +273,35 @@ def test_steadiness_is_the_share_of_sentences_with_the_label_of_all() -> None:
 
 def test_text_and_reviews_are_read_by_the_model() -> None:
     bundle = small_bundle(max_len=40)
-    one = tendencies_of_text(bundle=bundle, text=REPEATED, n_tokens=12)
+    one = tendencies_of_text(prompt=Prompt(bundle, REPEATED, 12))
     assert one.scores.shape == (2, 2, len(TENDENCIES))
     np.testing.assert_allclose(one.scores, one.by_sentence[0])
     many = tendencies_of_reviews(bundle=bundle, language="en", sentences=3)
     assert len(many.by_sentence) == 3
 
 
-ONE = {"bundle": small_bundle(), "text": TEXT, "n_tokens": 12}
+ONE = {"prompt": Prompt(small_bundle(), TEXT, 12)}
 REFUSED = [
     (lambda: head_effects(**ONE, how="half"), "how='half' must be zero or mean"),
     (lambda: heads_of_text(**ONE, layer=5, head=0), "layer=5 must be from 0 to 1"),
     (lambda: layer_looks(**ONE, layer=0, head=1, over="sum"), "over='sum' must be head, mean or max"),
-    (lambda: tendencies_of_reviews(bundle=ONE["bundle"], language="en", sentences=0), "sentences=0 must be from 1 to"),
-    (lambda: dropped_weights(bundle=three_classes(), **ASKED | {"layer": 2}), "layer=2 must be from 0 to 1"),
-    (lambda: dropped_weights(bundle=three_classes(), **ASKED | {"head": -1}), "head=-1 must be from 0 to 1"),
-    (lambda: dropped_weights(bundle=three_classes(), **ASKED | {"percent": 96}), "percent=96 must be from 0 to 95"),
-    (lambda: dropped_weights(bundle=three_classes(), **ASKED | {"draws": 257}), "draws=257 must be from 1 to 256"),
+    (lambda: tendencies_of_reviews(bundle=small_bundle(), language="en", sentences=0), "sentences=0 must be from 1 to"),
+    (
+        lambda: dropped_weights(prompt=THREE, **ASKED | {"layer": 2}),
+        "layer=2 must be from 0 to 1",
+    ),
+    (
+        lambda: dropped_weights(prompt=THREE, **ASKED | {"head": -1}),
+        "head=-1 must be from 0 to 1",
+    ),
+    (
+        lambda: dropped_weights(prompt=THREE, **ASKED | {"percent": 96}),
+        "percent=96 must be from 0 to 95",
+    ),
+    (
+        lambda: dropped_weights(prompt=THREE, **ASKED | {"draws": 257}),
+        "draws=257 must be from 1 to 256",
+    ),
 ]
 
 

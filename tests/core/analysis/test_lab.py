@@ -20,6 +20,7 @@ from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_
 from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
+from transformer_core.prompt import Prompt
 
 TEXTS = {
     "sentiment": ("The film was not good.", "The film was not bad."),
@@ -34,20 +35,20 @@ GATE = [("sentiment", "changed"), ("gpt", "read")]
 def test_the_shares_are_those_of_the_maps_of_each_pair(name: str, role: str) -> None:
     bundle, (text, other) = shipped(name), TEXTS[name]
     (stack,) = patched_stacks(bundle)
-    asked = {"bundle": bundle, "n_tokens": 64, "stack": stack}
-    own = patch_map(text=text, other=other, **asked)
+    prompt = Prompt(bundle, text, 64)
+    own = patch_map(prompt=prompt, other=other, stack=stack)
     ids = bundle.tokenizer.encode(text).ids
     read = {"gpt": len(ids) - 1, "bert": ids.index(bundle.tokenizer.mask_id or -1) if name == "bert" else 0}
     position = own.pairs[own.changed.index(True)][0] if role == "changed" else read.get(name, 0)
     found = patch_on_pairs(
-        text=text, other=other, place="attention", layer=2, position=int(position), controls=3, **asked
+        prompt=prompt, other=other, stack=stack, place="attention", layer=2, position=int(position), controls=3
     )
     assert found.offset == (None if role == "read" else 0)
     assert found.random.shape == (3, len(found.pairs))
     assert len(found.pairs) + found.left_out == len(minimal_pairs(bundle)) >= 30
     for index in (0, len(found.pairs) // 2, -1):
         first, second = found.pairs[index]
-        exact = patch_map(text=first, other=second, **asked)
+        exact = patch_map(prompt=Prompt(bundle, first, 64), other=second, stack=stack)
         place = len(exact.labels) - 1 if name == "gpt" else 0
         if name == "bert":
             place = exact.labels.index("[MASK]")
@@ -64,13 +65,15 @@ def test_the_pairs_say_where_they_come_from_and_differ_in_a_word() -> None:
 
 
 def test_a_model_without_pairs_or_a_place_that_is_not_there_is_told() -> None:
-    asked = {"text": "the glass bell rings", "other": "the glass box rings", "n_tokens": 20, "position": 0}
+    text, asked = "the glass bell rings", {"other": "the glass box rings", "position": 0}
     with pytest.raises(ValueError, match="no pairs are built in"):
-        patch_on_pairs(bundle=bundle_of("lm gru"), stack="recurrent", place="residual", layer=0, **asked)
-    classifier = shipped("sentiment")
+        patch_on_pairs(
+            prompt=Prompt(bundle_of("lm gru"), text, 20), stack="recurrent", place="residual", layer=0, **asked
+        )
+    prompt = Prompt(shipped("sentiment"), text, 20)
     for wrong, said in (({"place": "cross"}, "place="), ({"layer": 4}, "layer=4"), ({"controls": 99}, "controls=99")):
         with pytest.raises(ValueError, match=said):
-            patch_on_pairs(bundle=classifier, **({"stack": "encoder", "place": "residual", "layer": 0} | asked | wrong))
+            patch_on_pairs(prompt=prompt, **({"stack": "encoder", "place": "residual", "layer": 0} | asked | wrong))
 
 
 def by_definition(one: np.ndarray, other: np.ndarray) -> float:
@@ -93,8 +96,8 @@ def test_cka_is_that_of_its_definition_for_tables_of_other_widths() -> None:
 
 def test_layers_of_two_models_are_compared_each_with_each() -> None:
     first, second = bundle_of("classifier"), bundle_of("classifier post-norm", seed=5)
-    asked = {"text": TEXT, "second_text": TEXT, "n_tokens": 20, "site": "encoder.layer0.residual"}
-    found = side_by_side(bundle=first, second_bundle=second, **asked)
+    asked = {"prompt": Prompt(first, TEXT, 20), "second_text": TEXT, "site": "encoder.layer0.residual"}
+    found = side_by_side(second_bundle=second, **asked)
     tables = [
         [found_at(one, site, *cases_of(one).inputs)[0].double().numpy() for site in streams(one)["encoder"]]
         for one in (first, second)
@@ -102,7 +105,7 @@ def test_layers_of_two_models_are_compared_each_with_each() -> None:
     expected = [[by_definition(one, other) for other in tables[1]] for one in tables[0]]
     np.testing.assert_allclose(found.cka, expected, atol=1e-5)
     assert found.cka_shuffled.shape == (2, 2)
-    alone = side_by_side(bundle=first, second_bundle=first, **asked)
+    alone = side_by_side(second_bundle=first, **asked)
     np.testing.assert_allclose(np.diag(alone.cka), 1.0, atol=1e-9)
     assert (alone.cka_shuffled < 1).all()
 
@@ -110,8 +113,8 @@ def test_layers_of_two_models_are_compared_each_with_each() -> None:
 def test_models_of_other_depths_are_compared_and_too_few_tokens_are_not() -> None:
     first = bundle_of("classifier")
     deeper = MODELS["classifier"](ModelConfig(vocab_size=24, **(MODEL | {"n_layers": 3}))).eval()
-    asked = {"bundle": first, "second_bundle": replace(first, model=deeper), "n_tokens": 20}
-    asked |= {"text": TEXT, "site": "encoder.layer0.residual"}
+    asked = {"prompt": Prompt(first, TEXT, 20), "second_bundle": replace(first, model=deeper)}
+    asked |= {"site": "encoder.layer0.residual"}
     found = side_by_side(second_text=TEXT, **asked)
     assert found.cka.shape == found.cka_shuffled.shape == (2, 3)
     assert found.cosine.shape == (2,)

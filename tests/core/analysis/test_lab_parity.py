@@ -42,6 +42,7 @@ from transformer_core.analysis.lab.heads_off import all_heads, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
 from transformer_core.analysis.lab.patching import heads_in, patch_map, patched_stacks, sites_of
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 GATE = ("classifier", "bert", "gpt", "lm gru", "seq2seq")
 EACH = nightly_but(MADE, GATE)
@@ -60,7 +61,7 @@ def test_heads_off_are_columns_of_the_joined_heads_set_to_zero(name: str) -> Non
     bundle = bundle_of(name)
     cases = cases_of(bundle)
     before = log_prob(cases, bundle.model)
-    boards = head_boards(bundle=bundle, text=texts_of(name)[0], n_tokens=20)
+    boards = head_boards(prompt=Prompt(bundle, texts_of(name)[0], 20))
     assert boards.before == pytest.approx(before, abs=near(cases))
     assert boards.passes == 1 + len(all_heads(bundle))
     for kind, scopes in attentions(bundle).items():
@@ -97,7 +98,7 @@ def test_the_exact_map_is_that_of_a_loop_over_hooks(name: str) -> None:
     bundle = bundle_of(name)
     (text, other), first = texts_of(name), cases_of(bundle)
     for stack in patched_stacks(bundle):
-        found = patch_map(bundle=bundle, text=text, other=other, n_tokens=20, stack=stack)
+        found = patch_map(prompt=Prompt(bundle, text, 20), other=other, stack=stack)
         second = donor_of(first, other)
         pairs = position_pairs(first, second, stack)
         low, high = log_prob(second, bundle.model), log_prob(first, bundle.model)
@@ -175,7 +176,7 @@ def test_several_changes_at_once_are_several_hooks_at_once() -> None:
     expected = by_hooks(cases, {f"{scope}.heads": both, site: lambda stream: stream + added})
     changes = (HeadOff(scope, 0), HeadOff(scope, 1), Steer(site, -0.5, direction))
     assert changed(cases, *changes) == pytest.approx(expected, abs=near(cases))
-    effect = intervene(bundle=bundle, text=texts_of("gpt")[0], n_tokens=20, changes=tuple(map(code_of, changes)))
+    effect = intervene(prompt=Prompt(bundle, texts_of("gpt")[0], 20), changes=tuple(map(code_of, changes)))
     assert effect.after == pytest.approx(expected, abs=near(cases))
     assert effect.before == pytest.approx(log_prob(cases, bundle.model), abs=near(cases))
 
@@ -203,7 +204,7 @@ def test_a_steered_text_is_written_by_the_model_that_hooks_steer(name: str) -> N
             return stream
 
         changes = (code_of(Steer(site, 1.5, direction, position)),)
-        found = written_with(bundle=bundle, text=text, n_tokens=20, changes=changes, most=8, temperature=1e-4)
+        found = written_with(prompt=Prompt(bundle, text, 20), changes=changes, most=8, temperature=1e-4)
         assert found.before == written_by_hooks(bundle, text, {}, 8)
         assert found.after == written_by_hooks(bundle, text, {site: add}, 8)
 
@@ -242,7 +243,7 @@ def test_controls_that_are_read_together_are_those_read_alone(name: str) -> None
     tried += [(HeadOff(scopes[0], 1), HeadOff(scopes[-1], 0, "mean")) for scopes in attentions(bundle).values()]
     for changes in tried:
         drawn = random_like(changes, cases, range(4))
-        found = intervene(bundle=bundle, text=text, n_tokens=20, changes=tuple(map(code_of, changes)), controls=4)
+        found = intervene(prompt=Prompt(bundle, text, 20), changes=tuple(map(code_of, changes)), controls=4)
         expected = [changed(cases, *these) for these in drawn]
         np.testing.assert_allclose(found.controls, expected, atol=near(cases))
         assert len(set(np.round(expected, 6))) > 1

@@ -27,6 +27,7 @@ from transformer_core.config import PADDED
 from transformer_core.layers.masks import repeated_by_head
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 
 BUNDLE = shipped("sentiment")
 IDS = (2, 7, 8, 0, 9, 3, 0, 0)
@@ -75,9 +76,9 @@ SIZE = len(BUNDLE.tokenizer.encode(TEXT))
 TEXTS = ("I loved it.", "Not a dull scene in two hours.", "[PAD] good")
 
 
-def under(mask: str, **changes):
-    arguments = {"text": TEXT, "n_tokens": 64, "pads": 0, "layer": 0, "head": 2, "everywhere": True} | changes
-    return masked_head(bundle=BUNDLE, mask=mask, **arguments)
+def under(mask: str, text: str = TEXT, **changes):
+    arguments = {"pads": 0, "layer": 0, "head": 2, "everywhere": True} | changes
+    return masked_head(prompt=Prompt(BUNDLE, text, 64), mask=mask, **arguments)
 
 
 def some_mask(seed: int = 0) -> torch.Tensor:
@@ -103,7 +104,7 @@ def test_everything_open_is_the_models_own_mask_where_nothing_is_padding() -> No
 
 def test_edits_in_every_layer_do_what_the_models_own_door_does() -> None:
     mask = some_mask(1)
-    encoding = padded_encoding(BUNDLE, TEXT, n_tokens=64, pads=3)
+    encoding = padded_encoding(Prompt(BUNDLE, TEXT, 64), pads=3)
     mask = F.pad(mask, (0, 3, 0, 3), value=True)  # padding may be attended to here, against the model's own mask
     own, _ = read_under(BUNDLE, encoding, mask)
     edited, _ = read_under(BUNDLE, encoding, edits=replace_mask("*.self_attention", mask))
@@ -131,17 +132,17 @@ def test_a_wholly_masked_row_by_each_convention(everywhere: bool) -> None:
     mask = torch.ones(SIZE, SIZE, dtype=torch.bool)
     mask[0] = mask[4] = False
     place = {"layer": 1, "head": 0, "everywhere": everywhere}
-    asked = {"text": TEXT, "n_tokens": 64, "pads": 0, "mask": painted_code(mask)} | place
-    row = masked_row(bundle=BUNDLE, row=4, **asked)
+    asked = {"prompt": Prompt(BUNDLE, TEXT, 64), "pads": 0, "mask": painted_code(mask)} | place
+    row = masked_row(row=4, **asked)
     assert not row.zeros.any()
     assert not row.torch_attention.any()
     assert np.isnan(row.softmax).all()
     np.testing.assert_allclose(row.large, 1 / SIZE, atol=1e-7)
     assert np.isnan(row.verdict_softmax).all()
-    assert row.verdict_zeros == masked_head(bundle=BUNDLE, **asked).after
+    assert row.verdict_zeros == masked_head(**asked).after
     assert row.verdict_large != pytest.approx(row.verdict_zeros, abs=1e-6)
     with pytest.raises(ValueError, match=r"row=3 must be a row that is wholly masked, one of \[0, 4\]"):
-        masked_row(bundle=BUNDLE, row=3, **asked)
+        masked_row(row=3, **asked)
 
 
 def test_masks_of_a_batch() -> None:

@@ -28,6 +28,7 @@ from transformer_core.generation import greedy
 from transformer_core.layers.positions import rotate
 from transformer_core.models import Bert, Classifier, Gpt, TokenClassifier, Translation
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.recipes import beyond as command
 from transformer_core.text import Tokenizer
 from transformer_core.training.corpora.reviews import reviews, written_reviews
@@ -134,14 +135,14 @@ def test_a_gpts_baseline_is_its_loss(english: Tokenizer) -> None:
     text = "The film was dull but the ending was good."
     ids = torch.tensor([english.encode(text).ids])
     expected = torch.nn.functional.cross_entropy(bundle.model(ids)[0, :-1].detach().double(), ids[0, 1:])
-    found = what_order_is_worth_here(bundle=bundle, text=text, n_tokens=40, seeds=1)
+    found = what_order_is_worth_here(prompt=Prompt(bundle, text, 40), seeds=1)
     assert found.nats[0, 0] == pytest.approx(float(expected), abs=1e-5)
     assert found.guesses == ids.shape[1] - 1
 
 
 def test_a_bert_guesses_each_token_in_turn(english: Tokenizer) -> None:
     bundle = bundle_of(Bert, english)
-    case = cases_of_text(bundle, "The film was dull", 40)
+    case = cases_of_text(Prompt(bundle, "The film was dull", 40))
     asked = case.targets >= 0
     assert torch.equal(asked.sum(-1), torch.ones(len(case.targets), dtype=torch.long))
     assert bool((case.token_ids[asked] == english.mask_id).all())
@@ -152,7 +153,7 @@ def test_a_bert_guesses_each_token_in_turn(english: Tokenizer) -> None:
 
 def test_one_text_has_its_verdict_as_the_right_answer(english: Tokenizer) -> None:
     bundle = bundle_of(Classifier, english, ("a", "b", "c"), n_classes=3)
-    found = what_order_is_worth_here(bundle=bundle, text="a dull film, not a good one", n_tokens=40, seeds=3)
+    found = what_order_is_worth_here(prompt=Prompt(bundle, "a dull film, not a good one", 40), seeds=3)
     assert found.accuracy[0].tolist() == [1.0] * 3
     assert found.probabilities is not None
     assert found.probabilities.shape == (4, 3, 3)
@@ -162,11 +163,11 @@ def test_one_text_has_its_verdict_as_the_right_answer(english: Tokenizer) -> Non
 
 def test_a_translators_right_tokens_are_what_it_writes_with_order(english: Tokenizer) -> None:
     bundle = bundle_of(Translation, english, positions="sinusoidal")
-    case = cases_of_text(bundle, "a dull film", 40)
+    case = cases_of_text(Prompt(bundle, "a dull film", 40))
     ids = torch.tensor([english.encode("a dull film").ids])
     steps = list(greedy(bundle.model, ids, bos_id=english.bos_id, eos_id=english.eos_id, most=64))
     assert case.targets.tolist() == [[step.token_id for step in steps]]
-    found = what_order_is_worth_here(bundle=bundle, text="a dull film", n_tokens=40, seeds=2)
+    found = what_order_is_worth_here(prompt=Prompt(bundle, "a dull film", 40), seeds=2)
     assert found.accuracy[0].tolist() == [1.0, 1.0]
     nats = [-step.logits.double().log_softmax(-1)[step.token_id].item() for step in steps]
     assert found.nats[0, 0] == pytest.approx(sum(nats) / len(nats), abs=1e-5)
@@ -187,7 +188,7 @@ def test_what_cannot_be_measured_is_said(english: Tokenizer) -> None:
     with pytest.raises(ValueError, match="tiny is a tagger"):
         what_order_is_worth(bundle=bundle_of(TokenClassifier, english))
     with pytest.raises(ValueError, match="has no token of its own to hide"):
-        cases_of_text(bundle_of(Bert, english), "[PAD]", 40)
+        cases_of_text(Prompt(bundle_of(Bert, english), "[PAD]", 40))
 
 
 TEXT = "the glass bell rings in the hall of glass and the bell falls. " * 12

@@ -18,6 +18,7 @@ from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, 
 from transformer_core.analysis.words.vocabulary import embedding_matrix
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass"] * 3
@@ -36,7 +37,7 @@ def bundle_of(kind: str, template: str = "cls") -> Bundle:
 
 
 def asked(kind: str, text: str = TEXT, **arguments: object) -> dict:
-    return {"bundle": bundle_of(kind, "none" if kind == "gpt" else "cls"), "text": text, "n_tokens": 12} | arguments
+    return {"prompt": Prompt(bundle_of(kind, "none" if kind == "gpt" else "cls"), text, 12)} | arguments
 
 
 def test_a_gpt_foretells_from_the_last_token_of_the_text_itself() -> None:
@@ -44,7 +45,7 @@ def test_a_gpt_foretells_from_the_last_token_of_the_text_itself() -> None:
     encoding = closed.tokenizer.encode(TEXT)
     found = require_outcome(closed, encoding)
     assert (found.asks, encoding.labels[found.place or 0]) == ("next", "rings")
-    with_padding = padded_encoding(padded, TEXT, n_tokens=12, pads=3)
+    with_padding = padded_encoding(Prompt(padded, TEXT, 12), pads=3)
     assert require_outcome(padded, with_padding).place == 3
     alone = read(padded, padded.tokenizer.encode(TEXT)).probabilities
     assert read(padded, with_padding).probabilities == pytest.approx(alone, abs=1e-6)
@@ -78,7 +79,7 @@ def test_cutting_a_token_off_is_hiding_its_column() -> None:
     for kind in ("classifier", "gpt"):
         arguments = asked(kind)
         found = occlusion(**arguments, substitute="cut")
-        bundle = arguments["bundle"]
+        bundle = arguments["prompt"].bundle
         encoding = bundle.tokenizer.encode(TEXT)
         mask = own_mask(bundle, encoding)
         place = 1
@@ -132,7 +133,7 @@ def chances(bundle: Bundle, text: str) -> np.ndarray:
 
 
 def answered(name: str, bundle: Bundle, text: str = REVIEW, **numbers: int) -> Finding:
-    return QUESTIONS[name](bundle=bundle, text=text, n_tokens=64, **numbers)
+    return QUESTIONS[name](prompt=Prompt(bundle, text, 64), **numbers)
 
 
 def test_a_verdict_is_that_of_the_model(sentiment: Bundle) -> None:
@@ -199,7 +200,7 @@ def test_what_is_written_next_and_where_the_decoder_looks() -> None:
 
 def test_half_of_a_gradient_and_what_is_left_of_words_are_those_of_the_recurrent_layer() -> None:
     bundle = lm_bundle()
-    norms = sentence_reach(bundle=bundle, text=SENTENCE, n_tokens=24).norms[::-1]
+    norms = sentence_reach(prompt=Prompt(bundle, SENTENCE, 24)).norms[::-1]
     half = int(np.argmax(norms < norms[0] / 2))
     assert answered("half_of_the_gradient", bundle, SENTENCE).option == str(half)
     assert answered("half_of_the_gradient", bundle, SENTENCE).value == pytest.approx(norms[half] / norms[0])

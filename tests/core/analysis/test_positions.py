@@ -26,6 +26,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.models import Bert, Classifier, Gpt
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 
 BUNDLE = shipped("sentiment")
 SIZES = [(1, 2), (2, 6), (64, 128), (100, 30)]
@@ -108,7 +109,7 @@ def bundle_of(kind: type, **changes) -> Bundle:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_models_own_scheme_put_in_its_place_is_the_model(kind: type, scheme: str) -> None:
     bundle = bundle_of(kind, positions=scheme)
-    found = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=1, length=6, learned=bundle)
+    found = score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=1, length=6, learned=bundle)
     ids = torch.full((1, 6), small_tokenizer().encode(TEXT).ids[1])
     _, trace = capture(bundle.model, ids, sites=("*layer0.self_attention.*",))
     row = SCHEMES.index(scheme)
@@ -119,7 +120,7 @@ def test_a_models_own_scheme_put_in_its_place_is_the_model(kind: type, scheme: s
 
 def test_terms_are_the_formulas() -> None:
     bundle = bundle_of(Classifier, n_heads=4)
-    found = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=2, length=8)
+    found = score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=2, length=8)
     terms = dict(zip(SCHEMES, found.terms, strict=True))
     place = np.arange(8)
     assert not terms["none"].any()
@@ -138,7 +139,7 @@ def test_one_pair_of_rotary_and_the_others_are_the_whole() -> None:
     bundle = bundle_of(Classifier)
     row = SCHEMES.index("rotary")
     parts = [
-        score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=0, length=5, pair=pair).terms[row]
+        score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=0, length=5, pair=pair).terms[row]
         for pair in (-1, 0, 1, 2, 3)
     ]
     np.testing.assert_allclose(parts[0], sum(parts[1:]), atol=1e-5)
@@ -148,12 +149,12 @@ def test_a_learned_table_ends_and_says_whose_it_is() -> None:
     bundle = bundle_of(Classifier)
     short = bundle_of(Bert, positions="learned", max_len=4)
     row = SCHEMES.index("learned")
-    found = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=0, length=6, learned=short)
+    found = score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=0, length=6, learned=short)
     assert found.learned_from == "tiny"
     assert np.isfinite(found.terms[row, :4, :4]).all()
     assert np.isnan(found.scores[row, 4:]).all()
     narrow = bundle_of(Bert, positions="learned", d_model=8)
-    other = score_schemes(bundle=bundle, text=TEXT, n_tokens=12, place=1, head=0, length=6, learned=narrow)
+    other = score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=0, length=6, learned=narrow)
     assert other.learned_from == ""
 
 
@@ -170,7 +171,7 @@ def test_spread_looks_along_diagonals_only() -> None:
 @pytest.mark.parametrize("scale", [True, False])
 def test_norms_and_cosines_are_those_of_the_model(positions: str, scale: bool) -> None:
     bundle = bundle_of(Classifier, positions=positions, scale_embeddings=scale)
-    found = token_and_position(bundle=bundle, text=TEXT, n_tokens=12)
+    found = token_and_position(prompt=Prompt(bundle, TEXT, 12))
     ids = torch.tensor([small_tokenizer().encode(TEXT).ids])
     logits, trace = capture(bundle.model, ids, sites=("*embedding.*",))
     token = trace["encoder.embedding.token_embedding"][0]
@@ -189,7 +190,7 @@ def test_norms_and_cosines_are_those_of_the_model(positions: str, scale: bool) -
 @pytest.mark.parametrize("kind", [Classifier, Gpt])
 def test_adding_is_concatenating_with_tied_weights(kind: type) -> None:
     bundle = bundle_of(kind)
-    found = adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=12, place=1)
+    found = adding_is_concatenating(prompt=Prompt(bundle, TEXT, 12), place=1)
     np.testing.assert_allclose(found.added, found.of_token + found.of_position, atol=1e-5)
     np.testing.assert_allclose(found.tied, found.added, atol=1e-5)
     assert found.difference < 1e-5 < found.free_share
@@ -206,7 +207,7 @@ def test_adding_is_concatenating_with_tied_weights(kind: type) -> None:
 def test_a_model_without_projections_is_named() -> None:
     bundle = bundle_of(Classifier, projections=False)
     with pytest.raises(ValueError, match="tiny has no query and key projections of its own"):
-        adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=12, place=0)
+        adding_is_concatenating(prompt=Prompt(bundle, TEXT, 12), place=0)
     assert position_vectors(bundle) is None
 
 
@@ -219,7 +220,7 @@ def test_schemes_are_what_they_are_called() -> None:
 
 
 def test_what_goes_wrong_is_measured_on_the_models_own_tokens() -> None:
-    found = counted_positions(bundle=BUNDLE, text=REVIEW, n_tokens=64, length=64)
+    found = counted_positions(prompt=Prompt(BUNDLE, REVIEW, 64), length=64)
     counted, share, sines = (COUNTED.index(name) for name in ("counted", "share", "sinusoidal"))
     np.testing.assert_allclose(found.lengths[counted], found.lengths[counted, 0] * np.arange(1, 65))
     assert np.ptp(found.lengths[sines]) < 1e-6
@@ -231,7 +232,7 @@ def test_what_goes_wrong_is_measured_on_the_models_own_tokens() -> None:
 
 
 STEP = {"length": 64, "d_model": 128, "pos": 12, "shift": 5, "pair": 4}
-SCORES = {"bundle": small_bundle(), "text": TEXT, "n_tokens": 12, "place": 0, "head": 0, "length": 4}
+SCORES = {"prompt": Prompt(small_bundle(), TEXT, 12), "place": 0, "head": 0, "length": 4}
 REFUSED = [
     (lambda: step_as_rotation(**STEP | {"pos": 64}), "pos=64 must be from 0 to 63"),
     (lambda: step_as_rotation(**STEP | {"pair": 64}), "pair=64 must be from 0 to 63"),
@@ -243,8 +244,8 @@ REFUSED = [
     (lambda: score_schemes(**SCORES | {"length": 13}), "length=13 must be from 2 to 12"),
     (lambda: score_schemes(**SCORES, pair=4), "pair=4 must be from -1 to 3"),
     (lambda: positions_by("random", 4, 2), "scheme='random' must be one of counted, share, sinusoidal"),
-    (lambda: counted_positions(bundle=BUNDLE, text="a", n_tokens=8, length=1), "length=1 must be from 2 to 512"),
-    (lambda: counted_positions(bundle=BUNDLE, text="a", n_tokens=8, length=513), "length=513 must be from 2 to 512"),
+    (lambda: counted_positions(prompt=Prompt(BUNDLE, "a", 8), length=1), "length=1 must be from 2 to 512"),
+    (lambda: counted_positions(prompt=Prompt(BUNDLE, "a", 8), length=513), "length=513 must be from 2 to 512"),
 ]
 
 

@@ -22,6 +22,7 @@ from transformer_core.analysis.encoder.saliency import gradients, margins, salie
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
+from transformer_core.prompt import Prompt
 
 TEXT = "a glass box a bell"
 
@@ -47,7 +48,7 @@ def test_integrated_gradients_add_up_ever_better(shape: dict, baseline) -> None:
     bundle = small_bundle(**shape)
     gaps = []
     for steps in (2, 32, 256):
-        found = saliency(bundle=bundle, text=TEXT, n_tokens=12, steps=steps, baseline=baseline)
+        found = saliency(prompt=Prompt(bundle, TEXT, 12), steps=steps, baseline=baseline)
         assert found.summed == pytest.approx(found.integrated.sum(), abs=1e-9)
         assert found.gap == pytest.approx(found.summed - found.margin + found.margin_baseline, abs=1e-9)
         gaps.append(abs(found.gap))
@@ -59,7 +60,7 @@ def test_integrated_gradients_add_up_ever_better(shape: dict, baseline) -> None:
 
 def test_the_margin_at_the_sentence_is_the_models() -> None:
     bundle = small_bundle()
-    found = saliency(bundle=bundle, text=TEXT, n_tokens=12, baseline="zero")
+    found = saliency(prompt=Prompt(bundle, TEXT, 12), baseline="zero")
     logits = bundle.model(one_text(bundle, bundle.tokenizer.encode(TEXT)))[0].detach()
     assert found.margin == pytest.approx(float(logits[found.winner] - logits[found.rival]), abs=1e-5)
     assert not any(parameter.grad is not None for parameter in bundle.model.parameters())
@@ -69,14 +70,14 @@ def test_it_works_after_inference_and_for_shared_models() -> None:
     bundle = small_bundle(positions="rotary")
     with torch.inference_mode():
         bundle.model(one_text(bundle, bundle.tokenizer.encode(TEXT)))
-        inside = saliency(bundle=bundle, text=TEXT, n_tokens=12, baseline="zero")
-    outside = saliency(bundle=bundle, text=TEXT, n_tokens=12, baseline="zero")
+        inside = saliency(prompt=Prompt(bundle, TEXT, 12), baseline="zero")
+    outside = saliency(prompt=Prompt(bundle, TEXT, 12), baseline="zero")
     np.testing.assert_allclose(inside.integrated, outside.integrated, atol=1e-6)
 
 
 def test_the_board_is_symmetric_and_ranks_words_alone() -> None:
     bundle = small_bundle()
-    found = measures(bundle=bundle, text=TEXT, n_tokens=12, baseline="mask")
+    found = measures(prompt=Prompt(bundle, TEXT, 12), baseline="mask")
     assert found.values.shape == (len(MEASURES), len(found.words))
     assert found.count == found.words.sum() == 5
     np.testing.assert_array_equal(found.rho, found.rho.T)
@@ -96,7 +97,7 @@ def test_the_margin_lost_is_what_reading_without_the_word_loses() -> None:
     hidden[0, 2] = bundle.tokenizer.mask_id
     before, after = (bundle.model(ids)[0].tolist() for ids in (token_ids, hidden))
     wanted = (before[1] - before[0]) - (after[1] - after[0])
-    assert margin_lost(bundle, TEXT, 12, 1, 0)[2] == pytest.approx(wanted, abs=1e-5)
+    assert margin_lost(Prompt(bundle, TEXT, 12), 1, 0)[2] == pytest.approx(wanted, abs=1e-5)
 
 
 def test_each_stage_shuffles_one_part_more_and_leaves_the_model_alone() -> None:
@@ -118,14 +119,14 @@ def test_each_stage_shuffles_one_part_more_and_leaves_the_model_alone() -> None:
 
 
 def test_attention_cannot_notice_a_shuffled_class_map() -> None:
-    found = sanity_check(bundle=small_bundle(), text=TEXT, n_tokens=12, shuffles=2)
+    found = sanity_check(prompt=Prompt(small_bundle(), TEXT, 12), shuffles=2)
     assert found.rho.shape == (2, 5, len(MEASURES))
     assert np.isfinite(found.rho[:, 0]).any()
     np.testing.assert_allclose(found.rho[:, 0][np.isfinite(found.rho[:, 0])], 1.0)
     for name in ("rollout", "last"):
         at_class_map = found.rho[:, 1, MEASURES.index(name)]
         np.testing.assert_allclose(at_class_map, 1.0)
-    again = sanity_check(bundle=small_bundle(), text=TEXT, n_tokens=12, shuffles=2)
+    again = sanity_check(prompt=Prompt(small_bundle(), TEXT, 12), shuffles=2)
     np.testing.assert_array_equal(found.maps, again.maps)
 
 
@@ -140,10 +141,10 @@ def test_a_sign_counts_where_a_measure_has_one() -> None:
 
 
 def test_the_fall_is_that_of_the_words_hidden_one_by_one(sentiment: Bundle) -> None:
-    found = deletion(bundle=sentiment, text=REVIEW, n_tokens=32, steps=4)
+    found = deletion(prompt=Prompt(sentiment, REVIEW, 32), steps=4)
     encoding = sentiment.tokenizer.encode(REVIEW)
     own = [place for place, special in enumerate(encoding.special) if not special]
-    values, gradients = values_of(sentiment, REVIEW, 32, steps=4, baseline="mask")
+    values, gradients = values_of(Prompt(sentiment, REVIEW, 32), steps=4, baseline="mask")
     order = hiding_orders(values, own)[MEASURES.index("occlusion")]
     ids, left = torch.tensor([encoding.ids]), []
     for place in [None, *order]:
@@ -166,15 +167,15 @@ def test_hiding_beats_chance_over_reviews(sentiment: Bundle) -> None:
     assert found.area[found.best] < found.area[-1]
 
 
-ASKED = {"bundle": small_bundle(), "text": TEXT, "n_tokens": 12}
+ASKED = {"prompt": Prompt(small_bundle(), TEXT, 12)}
 GPT = Bundle("words", made(Gpt), small_bundle().tokenizer)
 REFUSED = [
     (lambda: saliency(**ASKED, baseline="zero", steps=0), "steps=0 must be from 1 to 256"),
     (lambda: saliency(**ASKED, baseline="noise"), "baseline='noise'"),
-    (lambda: saliency(**ASKED | {"bundle": GPT}, baseline="zero"), "'words' is a gpt; it must be a classifier"),
+    (lambda: saliency(prompt=Prompt(GPT, TEXT, 12), baseline="zero"), "'words' is a gpt; it must be a classifier"),
     (lambda: sanity_check(**ASKED, shuffles=9), "shuffles=9 must be from 1 to 8"),
-    (lambda: deletion_on_reviews(bundle=ASKED["bundle"], count=0), "count=0 must be from 1 to"),
-    (lambda: deletion(**ASKED | {"text": "glass"}), "has 1 words to hide; at least 2 are needed"),
+    (lambda: deletion_on_reviews(bundle=small_bundle(), count=0), "count=0 must be from 1 to"),
+    (lambda: deletion(prompt=Prompt(small_bundle(), "glass", 12)), "has 1 words to hide; at least 2 are needed"),
 ]
 
 

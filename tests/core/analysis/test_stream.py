@@ -32,6 +32,7 @@ from transformer_core.analysis.stream.residual_sum import stream_growth, stream_
 from transformer_core.bundle import Bundle
 from transformer_core.models import Classifier, Gpt, Translation
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 BUNDLE, TOKENIZER = shipped("sentiment"), small_tokenizer()
@@ -48,7 +49,7 @@ def tiny_bundle(**changes: Any) -> Bundle:
 @pytest.mark.parametrize(("order", "sublayer"), PLACES)
 def test_a_vector_is_normalised_as_torch_does_it(order: str, sublayer: str, norm: str) -> None:
     bundle = tiny_bundle(norm_order=order, norm=norm)
-    found = normed_vector(bundle=bundle, text=TEXT, n_tokens=12, layer=1, sublayer=sublayer, token=2, scale=4.0)
+    found = normed_vector(prompt=Prompt(bundle, TEXT, 12), layer=1, sublayer=sublayer, token=2, scale=4.0)
     x, gain, bias = (torch.tensor(values) for values in (found.x, found.gain, found.bias))
     d = len(x)
     torch.testing.assert_close(torch.tensor(found.after), F.layer_norm(x, (d,), gain, bias, found.eps))
@@ -64,7 +65,7 @@ def test_a_vector_is_normalised_as_torch_does_it(order: str, sublayer: str, norm
 
 def test_epsilon_wins_over_a_vector_that_is_too_small() -> None:
     bundle = tiny_bundle()
-    found = normed_vector(bundle=bundle, text=TEXT, n_tokens=12, layer=0, sublayer="feed_forward", token=1, scale=1e-6)
+    found = normed_vector(prompt=Prompt(bundle, TEXT, 12), layer=0, sublayer="feed_forward", token=1, scale=1e-6)
     np.testing.assert_allclose(found.scaled_after, found.bias, atol=1e-2)
 
 
@@ -74,7 +75,7 @@ def test_the_other_variant_is_what_a_model_with_that_variant_computes(norm: str,
     bundle = tiny_bundle(norm=norm, norm_order=order)
     twin = tiny_bundle(norm=other, norm_order=order)
     twin.model.load_state_dict(bundle.model.state_dict())
-    found = other_norm(bundle=bundle, text=TEXT, n_tokens=12)
+    found = other_norm(prompt=Prompt(bundle, TEXT, 12))
     ids = torch.tensor([bundle.tokenizer.encode(TEXT, max_len=12).ids])
     with torch.inference_mode():
         expected = twin.model(ids)[0].softmax(-1).numpy()
@@ -97,7 +98,7 @@ def test_the_other_variant_is_what_a_model_with_that_variant_computes(norm: str,
 def test_contributions_add_up_to_the_stream(changes: dict) -> None:
     bundle = tiny_bundle(**changes)
     for token in (0, 3):
-        found = stream_sum(bundle=bundle, text=TEXT, n_tokens=12, token=token)
+        found = stream_sum(prompt=Prompt(bundle, TEXT, 12), token=token)
         assert found.difference < 1e-5
         assert found.inner_difference < 1e-5
         np.testing.assert_allclose(found.contributions.sum(0), found.total, atol=1e-12)
@@ -110,10 +111,10 @@ def test_contributions_add_up_to_the_stream(changes: dict) -> None:
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_the_streams_length_is_measured_after_every_sublayer(order: str) -> None:
     bundle = tiny_bundle(norm_order=order)
-    found = stream_growth(bundle=bundle, text=TEXT, n_tokens=12)
+    found = stream_growth(prompt=Prompt(bundle, TEXT, 12))
     assert found.stages == ("embedding", *found.sublayers)
     assert len(found.sublayers) == 2 * bundle.config.n_layers
-    last = stream_sum(bundle=bundle, text=TEXT, n_tokens=12, token=2)
+    last = stream_sum(prompt=Prompt(bundle, TEXT, 12), token=2)
     assert found.lengths[-1, 2] == pytest.approx(float(np.linalg.norm(last.stream)), rel=1e-5)
     assert (np.abs(found.cosines) <= 1 + 1e-9).all()
     assert (found.written > 0).all()
@@ -135,7 +136,7 @@ def ids_of(bundle: Bundle) -> torch.Tensor:
 
 def steps_of(bundle: Bundle, layer: int, sublayer: str, token: int = 2) -> SublayerSteps:
     """Follow one token through a sublayer."""
-    return sublayer_steps(bundle=bundle, text=TEXT, n_tokens=12, layer=layer, sublayer=sublayer, token=token)
+    return sublayer_steps(prompt=Prompt(bundle, TEXT, 12), layer=layer, sublayer=sublayer, token=token)
 
 
 def test_the_lengths_are_those_that_the_probe_records() -> None:
@@ -243,8 +244,8 @@ def test_tokens_of_two_tokenizers_match_by_their_characters() -> None:
 def test_a_text_without_a_known_token_is_refused() -> None:
     bare = Tokenizer.train("word", [TEXT] * 3, vocab_size=13, template="none")
     with pytest.raises(ValueError, match=exactly("text='' has no token that 'tiny-post' knows")):
-        encoded_for(tiny("post", tokenizer=bare), "", 12)
-    assert len(encoded_for(tiny("post"), TEXT * 9, 99)) == 12  # as many as the model has positions
+        encoded_for(Prompt(tiny("post", tokenizer=bare), "", 12))
+    assert len(encoded_for(Prompt(tiny("post"), TEXT * 9, 99))) == 12  # as many as the model has positions
 
 
 def by_kind(n_layers: int, seed: int = 0) -> dict[tuple[str, bool], DepthProfile]:
@@ -320,7 +321,7 @@ def test_both_are_those_of_torch() -> None:
 
 @pytest.mark.parametrize("others", [1, 5])
 def test_a_sentence_moves_under_batch_norm_alone(others: int) -> None:
-    found = batch_norms(bundle=BUNDLE, text="I loved it.", n_tokens=64, others=others)
+    found = batch_norms(prompt=Prompt(BUNDLE, "I loved it.", 64), others=others)
     assert len(found.labels) == len(found.batch_moves) == len(BUNDLE.tokenizer.encode("I loved it."))
     assert found.layer_moves.max() < 1e-6
     assert found.batch_moves.min() > 0.05
@@ -329,7 +330,7 @@ def test_a_sentence_moves_under_batch_norm_alone(others: int) -> None:
 
 
 POST, PRE = tiny("post"), tiny("pre")
-NORMED = {"bundle": POST, "text": TEXT, "n_tokens": 12, "layer": 0, "token": 1, "scale": 1.0}
+NORMED = {"prompt": Prompt(POST, TEXT, 12), "layer": 0, "token": 1, "scale": 1.0}
 REFUSED = [
     (lambda: normed_vector(**NORMED, sublayer="final"), "sublayer='final' needs a pre-norm model"),
     (lambda: normed_vector(**NORMED | {"token": 99}, sublayer="feed_forward"), "token=99 must be from 0 to 7"),
@@ -343,8 +344,8 @@ REFUSED = [
     (lambda: gradients_by_depth(n_layers=49, d_model=32, seed=0), "n_layers=49 must be from 2 to 48"),
     (lambda: gradients_by_depth(n_layers=4, d_model=36, seed=0), "d_model=36 must be a multiple of 8 from 16 to 64"),
     (lambda: deep_training(n_layers=25, norm_order="pre", seed=0), "n_layers=25 must be from 2 to 24"),
-    (lambda: batch_norms(bundle=BUNDLE, text="a", n_tokens=8, others=0), "others=0 must be at least 1"),
-    (lambda: batch_norms(bundle=small_bundle(pad_id=None), text="a", n_tokens=8, others=1), "has no padding token"),
+    (lambda: batch_norms(prompt=Prompt(BUNDLE, "a", 8), others=0), "others=0 must be at least 1"),
+    (lambda: batch_norms(prompt=Prompt(small_bundle(pad_id=None), "a", 8), others=1), "has no padding token"),
 ]
 
 

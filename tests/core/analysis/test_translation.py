@@ -33,6 +33,7 @@ from transformer_core.analysis.translation.toy_batch import (
     toy_source,
 )
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def bundle() -> Bundle:
 
 @pytest.fixture(scope="module")
 def written(bundle: Bundle) -> Written:
-    return written_greedily(bundle=bundle, text=SOURCE, n_tokens=12)
+    return written_greedily(prompt=Prompt(bundle, SOURCE, 12))
 
 
 def test_every_step_writes_its_likeliest_word(bundle: Bundle, written: Written) -> None:
@@ -72,7 +73,7 @@ def test_one_pass_over_all_words_gives_what_each_step_saw(bundle: Bundle, writte
 @pytest.mark.parametrize("wrong", [(), (5, 6, 7)])
 def test_a_writing_can_be_looked_at_before_its_end(bundle: Bundle, written: Written, wrong: tuple[int, ...]) -> None:
     right = written.token_ids[1:]
-    writing = Writing(bundle, SOURCE, 12, drafts=[(*right[:2], *wrong, *right[3:])])
+    writing = Writing(Prompt(bundle, SOURCE, 12), drafts=[(*right[:2], *wrong, *right[3:])])
     looks = 0
     while not writing.go_on(0):
         part, looks = writing.so_far(), looks + 1
@@ -84,7 +85,7 @@ def test_a_writing_can_be_looked_at_before_its_end(bundle: Bundle, written: Writ
         np.testing.assert_allclose(part.self_weights, written.self_weights[:, :, :count, :count], atol=1e-6)
         np.testing.assert_allclose(part.cross_weights, written.cross_weights[:, :, :count], atol=1e-6)
     assert looks > 1
-    whole = written_greedily(bundle=bundle, text=SOURCE, n_tokens=12, begun=writing)
+    whole = written_greedily(prompt=Prompt(bundle, SOURCE, 12), begun=writing)
     assert whole.whole
     assert whole.token_ids == written.token_ids
     assert whole.ended == written.ended
@@ -92,7 +93,7 @@ def test_a_writing_can_be_looked_at_before_its_end(bundle: Bundle, written: Writ
 
 
 def test_a_writing_that_failed_begins_again(bundle: Bundle, written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    writing = Writing(bundle, SOURCE, 12)
+    writing = Writing(Prompt(bundle, SOURCE, 12))
     assert not writing.go_on(0)
     with monkeypatch.context() as patch:
         patch.setattr(type(bundle.model), "read", lambda *_, **__: torch.zeros(1).view(7))
@@ -103,7 +104,7 @@ def test_a_writing_that_failed_begins_again(bundle: Bundle, written: Written, mo
 
 
 def test_threads_go_on_with_one_writing_in_turn(bundle: Bundle, written: Written) -> None:
-    writing = Writing(bundle, SOURCE, 12)
+    writing = Writing(Prompt(bundle, SOURCE, 12))
     with ThreadPoolExecutor(4) as pool:
         ended = list(pool.map(lambda _: writing.go_on(0), range(4 * (len(written.words) + 2))))
     assert ended[-1]
@@ -111,7 +112,7 @@ def test_threads_go_on_with_one_writing_in_turn(bundle: Bundle, written: Written
 
 
 def test_one_large_head_is_the_one_of_the_grid(bundle: Bundle, written: Written) -> None:
-    head = cross_head(bundle=bundle, text=SOURCE, n_tokens=12, target_ids=written.token_ids[:-1], layer=0, head=1)
+    head = cross_head(prompt=Prompt(bundle, SOURCE, 12), target_ids=written.token_ids[:-1], layer=0, head=1)
     np.testing.assert_allclose(head.weights, written.cross_weights[0, 1], atol=1e-5)
     np.testing.assert_allclose(head.weights @ head.value, head.mixture, atol=1e-4)
 
@@ -126,7 +127,7 @@ def test_heads_vote_where_they_look_most(written: Written) -> None:
 
 
 def test_hiding_a_source_position_is_measured_against_everything_in_sight(bundle: Bundle, written: Written) -> None:
-    found = without_source(bundle=bundle, text=SOURCE, n_tokens=12, target_ids=written.token_ids, step=2)
+    found = without_source(prompt=Prompt(bundle, SOURCE, 12), target_ids=written.token_ids, step=2)
     assert found.probability == pytest.approx(float(written.probabilities[2]), abs=1e-5)
     np.testing.assert_allclose(found.change, found.probabilities - found.probability)
     np.testing.assert_allclose(found.weights, written.cross_weights[:, :, 2].mean((0, 1)), atol=1e-5)
@@ -135,7 +136,7 @@ def test_hiding_a_source_position_is_measured_against_everything_in_sight(bundle
 def test_a_models_own_translation_forced_has_the_probabilities_it_was_written_with(
     bundle: Bundle, written: Written
 ) -> None:
-    found = forced_target(bundle=bundle, text=SOURCE, n_tokens=12, target=written.text)
+    found = forced_target(prompt=Prompt(bundle, SOURCE, 12), target=written.text)
     assert found.token_ids == written.token_ids
     np.testing.assert_allclose(found.probabilities, written.probabilities, atol=1e-5)
     assert (found.ranks == 1).all()
@@ -145,21 +146,21 @@ def test_a_models_own_translation_forced_has_the_probabilities_it_was_written_wi
 
 
 def test_a_wrong_word_has_a_lower_rank_and_an_empty_target_is_the_end_alone(bundle: Bundle, written: Written) -> None:
-    wrong = forced_target(bundle=bundle, text=SOURCE, n_tokens=12, target="a a a a")
+    wrong = forced_target(prompt=Prompt(bundle, SOURCE, 12), target="a a a a")
     assert wrong.log_prob < float(np.log(written.probabilities.astype(float)).sum())
-    empty = forced_target(bundle=bundle, text=SOURCE, n_tokens=12, target="")
+    empty = forced_target(prompt=Prompt(bundle, SOURCE, 12), target="")
     assert len(empty.words) == 1
 
 
 def test_a_tree_of_width_one_is_greedy(bundle: Bundle, written: Written) -> None:
-    tree = beam_tree(bundle=bundle, text=SOURCE, n_tokens=12, width=1, length_penalty=0.0)
+    tree = beam_tree(prompt=Prompt(bundle, SOURCE, 12), width=1, length_penalty=0.0)
     assert tree.ranking.texts[0] == written.text
     assert tree.ranking.log_probs[0] == pytest.approx(math.log(math.prod(map(float, written.probabilities))), abs=1e-4)
 
 
 @pytest.mark.parametrize("width", [2, 4])
 def test_a_tree_adds_up(bundle: Bundle, width: int) -> None:
-    tree = beam_tree(bundle=bundle, text=SOURCE, n_tokens=12, width=width, length_penalty=0.8)
+    tree = beam_tree(prompt=Prompt(bundle, SOURCE, 12), width=width, length_penalty=0.8)
     parents = tree.parents
     before = np.where(parents >= 0, tree.log_probs[parents], 0.0)
     np.testing.assert_allclose(tree.steps + before, tree.log_probs, atol=1e-9)
@@ -176,9 +177,9 @@ def test_a_tree_adds_up(bundle: Bundle, width: int) -> None:
 
 
 def test_widths_agree_with_the_tree(bundle: Bundle, written: Written) -> None:
-    found = best_by_width(bundle=bundle, text=SOURCE, n_tokens=12, widest=3, length_penalty=0.6)
+    found = best_by_width(prompt=Prompt(bundle, SOURCE, 12), widest=3, length_penalty=0.6)
     assert found.texts[0] == written.text
-    tree = beam_tree(bundle=bundle, text=SOURCE, n_tokens=12, width=3, length_penalty=0.6)
+    tree = beam_tree(prompt=Prompt(bundle, SOURCE, 12), width=3, length_penalty=0.6)
     assert found.texts[2] == tree.ranking.texts[0]
     assert found.scores[2] == pytest.approx(float(tree.ranking.scores[0]))
     assert found.changed == (len(set(found.texts)) > 1)
@@ -289,11 +290,11 @@ def test_what_conventions_change_is_counted_and_measured() -> None:
     assert ((found.likeliest_moved >= 0) & (found.likeliest_moved <= 1)).all()
 
 
-READ = {"bundle": letters_bundle(), "text": SOURCE, "n_tokens": 12}
+READ = {"prompt": Prompt(letters_bundle(), SOURCE, 12)}
 TOY = {"source": "random", "seed": 0, "sentence": 0, "layer": 0, "head": 0}
 REFUSED = [
     (
-        lambda: written_greedily(bundle=shipped("sentiment"), text="good", n_tokens=4),
+        lambda: written_greedily(prompt=Prompt(shipped("sentiment"), "good", 4)),
         "is a classifier; it must be a tra",
     ),
     (lambda: cross_head(**READ, target_ids=(5,), layer=7, head=0), "layer=7 must be from 0 to 0"),

@@ -42,6 +42,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layout.neighbours import trustworthiness
 from transformer_core.layout.pca import pca, variance_shares
 from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXT = "the story was dull and the ending was a bore"
@@ -66,7 +67,7 @@ def id_of(word: str) -> int:
 @pytest.mark.parametrize("kind", [Classifier, Bert, Gpt, Translation])
 def test_any_model_has_its_matrix_and_its_rows_are_what_a_sentence_looks_up(kind) -> None:
     bundle = Bundle("tiny", made(kind), small_tokenizer())
-    found = sentence_vectors(bundle=bundle, text="a glass box", n_tokens=8)
+    found = sentence_vectors(prompt=Prompt(bundle, "a glass box", 8))
     matrix = embedding_matrix(bundle.model)
     np.testing.assert_array_equal(found.vectors, matrix[found.token_ids].numpy())
     product = F.one_hot(torch.tensor(found.token_ids), len(matrix)).float() @ matrix
@@ -75,7 +76,7 @@ def test_any_model_has_its_matrix_and_its_rows_are_what_a_sentence_looks_up(kind
 
 @pytest.mark.parametrize("stage", ["looked_up", "with_positions", "after_layers"])
 def test_cosines_are_torchs_and_the_closest_pair_has_the_greatest(stage: Stage) -> None:
-    found = sentence_vectors(bundle=BUNDLE, text=TEXT, n_tokens=32, stage=stage)
+    found = sentence_vectors(prompt=Prompt(BUNDLE, TEXT, 32), stage=stage)
     x = torch.tensor(found.vectors)
     expected = F.cosine_similarity(x[:, None], x[None], dim=-1)
     np.testing.assert_allclose(found.cosine, expected.numpy(), atol=2e-6)
@@ -87,17 +88,17 @@ def test_cosines_are_torchs_and_the_closest_pair_has_the_greatest(stage: Stage) 
 
 
 def test_the_same_word_is_the_same_row_until_positions_are_added() -> None:
-    found = same_word(bundle=BUNDLE, text=TEXT, n_tokens=32)
+    found = same_word(prompt=Prompt(BUNDLE, TEXT, 32))
     assert found.label in ("the", "was")
     assert len(found.cosine) == 2 + BUNDLE.config.n_layers
     assert found.cosine[0] == pytest.approx(1.0, abs=1e-6)
     assert found.cosine[1] < 0.999
-    last = sentence_vectors(bundle=BUNDLE, text=TEXT, n_tokens=32, stage="after_layers")
+    last = sentence_vectors(prompt=Prompt(BUNDLE, TEXT, 32), stage="after_layers")
     assert last.cosine[found.first, found.second] == pytest.approx(found.cosine[-1], abs=1e-4)
 
 
 def test_a_text_without_a_word_twice_is_read_twice() -> None:
-    found = same_word(bundle=BUNDLE, text="dull", n_tokens=3)
+    found = same_word(prompt=Prompt(BUNDLE, "dull", 3))
     assert found.text == "dull dull"
 
 
@@ -114,7 +115,7 @@ def test_one_hot_times_matrix_is_the_row_exactly(token_id: int) -> None:
 
 def test_both_ways_are_timed_and_the_product_is_the_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
     work_for_time(monkeypatch, one_and_flops)
-    times = lookup_times(bundle=BUNDLE, text=TEXT, n_tokens=32)
+    times = lookup_times(prompt=Prompt(BUNDLE, TEXT, 32))
     assert times.tokens == 12
     assert times.lookup == 1
     assert times.ratio == times.product == 1 + 2 * 12 * MATRIX.numel()
@@ -211,7 +212,7 @@ def test_variance_shares_are_those_of_a_singular_value_decomposition() -> None:
 
 
 def test_dot_products_choose_long_vectors_where_cosines_do_not() -> None:
-    found = dot_and_cosine(bundle=BUNDLE, text=TEXT, n_tokens=64, stage="after_layers")
+    found = dot_and_cosine(prompt=Prompt(BUNDLE, TEXT, 64), stage="after_layers")
     lengths = found.norms[:, None] * found.norms
     np.testing.assert_allclose(found.dots / lengths, found.cosines, atol=1e-5)
     for place, (by_dot, by_cosine) in enumerate(zip(found.nearest_dot, found.nearest_cosine, strict=True)):
@@ -225,7 +226,7 @@ def test_dot_products_choose_long_vectors_where_cosines_do_not() -> None:
 
 
 def test_what_a_stack_hands_on_has_passed_its_last_norm() -> None:
-    asked = {"bundle": BUNDLE, "text": TEXT, "n_tokens": 64}
+    asked = {"prompt": Prompt(BUNDLE, TEXT, 64)}
     before, after = (sentence_vectors(**asked, stage=stage).vectors for stage in STAGES)
     norm = reading_part(BUNDLE.model).stack.final_norm
     assert norm is not None
@@ -237,7 +238,7 @@ REVIEW = "The film was good, but the ending of the film was bad."
 
 
 def test_one_hot_vectors_are_at_right_angles_and_root_two_apart() -> None:
-    found = word_relations(bundle=BUNDLE, text=REVIEW, n_tokens=20)
+    found = word_relations(prompt=Prompt(BUNDLE, REVIEW, 20))
     count = len(found.ids)
     assert len(set(found.ids)) == count == len(found.labels)
     np.testing.assert_array_equal(found.one_hot, np.eye(count))
@@ -247,7 +248,7 @@ def test_one_hot_vectors_are_at_right_angles_and_root_two_apart() -> None:
 
 
 def test_learned_rows_are_the_models_and_their_cosines_torchs() -> None:
-    found = word_relations(bundle=BUNDLE, text=REVIEW, n_tokens=20)
+    found = word_relations(prompt=Prompt(BUNDLE, REVIEW, 20))
     rows = torch.from_numpy(found.learned)
     weight = dict(BUNDLE.model.named_parameters())["encoder.embedding.token.weight"].float()
     assert torch.equal(rows, weight[list(found.ids)])
@@ -259,19 +260,19 @@ def test_learned_rows_are_the_models_and_their_cosines_torchs() -> None:
 
 
 def test_memory_is_that_of_the_matrices() -> None:
-    found = word_relations(bundle=BUNDLE, text=REVIEW, n_tokens=20)
+    found = word_relations(prompt=Prompt(BUNDLE, REVIEW, 20))
     assert found.one_hot_bytes == torch.eye(found.vocab_size, dtype=torch.float32).nbytes
     assert found.learned_bytes == 4 * found.vocab_size * BUNDLE.config.d_model
 
 
 def test_one_token_has_nothing_to_compare() -> None:
-    found = word_relations(bundle=BUNDLE, text="[CLS] [CLS]", n_tokens=1_000)
+    found = word_relations(prompt=Prompt(BUNDLE, "[CLS] [CLS]", 1_000))
     assert found.labels == ("[CLS]", "[SEP]")
 
 
 def test_likeness_is_the_cosine_of_rows_or_none() -> None:
     found = likeness(bundle=BUNDLE, word="good", near="great", far="bad")
-    both = word_relations(bundle=BUNDLE, text="good great", n_tokens=10)
+    both = word_relations(prompt=Prompt(BUNDLE, "good great", 10))
     place = both.labels.index("good"), both.labels.index("great")
     assert found.near is not None
     assert math.isclose(found.near, both.learned_cosine[place], abs_tol=1e-6)
@@ -356,9 +357,9 @@ REFUSED = [
     (lambda: embedding_matrix(torch.nn.Linear(2, 2)), "model=Linear must be"),
     (lambda: one_hot_row(bundle=BUNDLE, token_id=SIZE), f"token_id={SIZE} must be from 0 to {SIZE - 1}"),
     (lambda: find(TOKENIZER, "  "), "at least one character"),
-    (lambda: same_word(bundle=BUNDLE, text="😀", n_tokens=3), "a word that can be read twice"),
+    (lambda: same_word(prompt=Prompt(BUNDLE, "😀", 3)), "a word that can be read twice"),
     (
-        lambda: dot_and_cosine(bundle=shipped("gpt-char"), text="a", n_tokens=8),
+        lambda: dot_and_cosine(prompt=Prompt(shipped("gpt-char"), "a", 8)),
         "must have at least 2 tokens, which can",
     ),
     (lambda: truncated(torch.eye(12), torch.ones(12), 13), "dimension=13 must be from 1 to 12"),

@@ -35,6 +35,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models import Classifier, Gpt
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXT = "a glass box a bell"
@@ -62,7 +63,7 @@ def test_divergence_is_none_for_alike_and_one_bit_for_disjoint() -> None:
 
 
 def test_the_joined_head_adds_up_the_heads(bundle: Bundle) -> None:
-    found = heads_of_layer(bundle=bundle, text=TEXT, n_tokens=12, layer=1)
+    found = heads_of_layer(prompt=Prompt(bundle, TEXT, 12), layer=1)
     np.testing.assert_allclose(found.joined.sum(-1), 1.0, atol=1e-5)
     np.testing.assert_allclose(np.diag(found.divergence), 0.0, atol=1e-7)
     assert 1 <= found.targets <= len(found.weights)
@@ -140,7 +141,7 @@ def test_the_norm_is_that_of_the_jacobian() -> None:
 
 
 def test_own_heads_agree_with_the_model(bundle: Bundle) -> None:
-    found = spread_of_own_heads(bundle=bundle, text=TEXT, n_tokens=12)
+    found = spread_of_own_heads(prompt=Prompt(bundle, TEXT, 12))
     assert found.layers.tolist() == [0, 0, 1, 1]
     np.testing.assert_allclose(found.variance_divided, found.variance / found.d_head, rtol=1e-4)
     np.testing.assert_allclose(found.variance_wide, found.variance / bundle.config.d_model, rtol=1e-4)
@@ -148,13 +149,13 @@ def test_own_heads_agree_with_the_model(bundle: Bundle) -> None:
     assert (
         found.entropy <= found.entropy_wide
     ).all() or bundle.config.positions == "alibi"  # whose bias stays as it is
-    expected = head_entropies(bundle=bundle, text=TEXT, n_tokens=12)
+    expected = head_entropies(prompt=Prompt(bundle, TEXT, 12))
     np.testing.assert_allclose(found.entropy.reshape(2, 2), expected.heads, atol=1e-5)
     assert found.largest_entropy == pytest.approx(expected.greatest)
 
 
 def test_padding_is_left_out(bundle: Bundle) -> None:
-    sight = sentence_attention(bundle, "a box [PAD]", 12)
+    sight = sentence_attention(Prompt(bundle, "a box [PAD]", 12))
     hidden = [label == "[PAD]" for label in sight.labels]
     assert sight.layers[0].allowed.logical_not().any(0).tolist() == hidden
     scores = sight.layers[1].scores
@@ -163,7 +164,7 @@ def test_padding_is_left_out(bundle: Bundle) -> None:
 
 @pytest.mark.parametrize("vectors", ["rows", "tokens", "embedded", "read"])
 def test_vectors_of_no_length_attend_evenly(bundle: Bundle, vectors: str) -> None:
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": 12, "layer": 1, "vectors": vectors}
+    asked = {"prompt": Prompt(bundle, TEXT, 12), "layer": 1, "vectors": vectors}
     found = without_projections(**asked, reach=0.0)
     if bundle.config.positions != "alibi":
         np.testing.assert_allclose(found.weights, found.even, atol=1e-6)
@@ -187,9 +188,11 @@ def test_asymmetry_runs_from_symmetric_to_opposite() -> None:
 
 
 def test_tied_queries_and_keys_have_symmetric_scores(bundle: Bundle) -> None:
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": 12, "layer": 1, "head": 0, "seed": 0}
+    asked = {"prompt": Prompt(bundle, TEXT, 12), "layer": 1, "head": 0, "seed": 0}
     own, tied = tied_query_key(**asked, share=0.0), tied_query_key(**asked, share=1.0)
-    np.testing.assert_allclose(own.scores, sentence_attention(bundle, TEXT, 12).layers[1].scores[0].numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        own.scores, sentence_attention(Prompt(bundle, TEXT, 12)).layers[1].scores[0].numpy(), atol=1e-5
+    )
     assert own.asymmetry == pytest.approx(own.scores_asymmetry[0]) == pytest.approx(own.own[1, 0])
     assert tied.tied.max() < 1e-5
     np.testing.assert_allclose(tied.residue, 0.0, atol=1e-5)
@@ -247,7 +250,7 @@ def test_the_mean_of_many_tosses_is_gelu() -> None:
 
 
 def test_relu_is_silent_where_the_pre_activation_is_negative(bundle: Bundle) -> None:
-    found = own_gates(bundle=bundle, text="a glass box", n_tokens=12)
+    found = own_gates(prompt=Prompt(bundle, "a glass box", 12))
     assert ((found.silent_relu > 0) & (found.silent_relu < 1)).all()
     assert (found.silent_gelu < found.silent_relu).all()
 
@@ -316,13 +319,13 @@ def test_positions_are_trained_three_ways() -> None:
     assert found.chance == pytest.approx(0.1)
 
 
-ASKED = {"bundle": small_bundle(), "text": TEXT, "n_tokens": 12}
+ASKED = {"prompt": Prompt(small_bundle(), TEXT, 12)}
 GPT = Bundle("other", Gpt(small_bundle().config), small_bundle().tokenizer)
 REFUSED = [
     (lambda: without_projections(**ASKED, layer=0, vectors="words", reach=1.0), "vectors='words' is unknown"),
     (lambda: tied_query_key(**ASKED, layer=0, head=9, share=0.0, seed=0), "head=9 must be from 0 to 1"),
-    (lambda: sentence_attention(GPT, TEXT, 12), "must be a classifier"),
-    (lambda: sentence_attention(ASKED["bundle"], TEXT, 12).layer(7), "layer=7 must be from 0 to 1"),
+    (lambda: sentence_attention(Prompt(GPT, TEXT, 12)), "must be a classifier"),
+    (lambda: sentence_attention(Prompt(small_bundle(), TEXT, 12)).layer(7), "layer=7 must be from 0 to 1"),
     (lambda: cost.time_attention(along="depth", other=32, seed=0, measurement=0), "along='depth' must be 'length' or"),
     (lambda: gates(draws=0, seed=0), "draws=0 must be from 1"),
 ]

@@ -35,6 +35,7 @@ from transformer_core.measured import (
     read_measured,
     write_measured,
 )
+from transformer_core.prompt import Prompt
 from transformer_core.recipes.article import FILE as REVIEWS
 from transformer_core.recipes.article import main as measure_article
 from transformer_core.recipes.article import spec_of
@@ -147,8 +148,8 @@ def test_strangeness_of_next_tokens_is_the_mean_of_their_surprise() -> None:
     ids = torch.tensor([bundle.tokenizer.encode(text).ids])
     with torch.no_grad():
         expected = F.cross_entropy(bundle.model(ids)[0, :-1], ids[0, 1:])
-    assert strangeness(bundle=bundle, text=text, n_tokens=64).value == pytest.approx(float(expected), abs=1e-4)
-    assert strangeness(bundle=bundle, text="A man is", n_tokens=64).value is None
+    assert strangeness(prompt=Prompt(bundle, text, 64)).value == pytest.approx(float(expected), abs=1e-4)
+    assert strangeness(prompt=Prompt(bundle, "A man is", 64)).value is None
 
 
 def test_rarity_is_the_surprise_of_the_shares_that_tokens_have_in_what_was_learned(sentiment: Bundle) -> None:
@@ -157,11 +158,11 @@ def test_rarity_is_the_surprise_of_the_shares_that_tokens_have_in_what_was_learn
     assert sum(counts) == 7
     bundle = replace(sentiment, measured=Measured(learned=counts))
     shares = [(n + 0.5) / (7 + 0.5 * len(counts)) for n in (2, 1, 0)]  # a, good, story
-    found = strangeness(bundle=bundle, text="a good story", n_tokens=32)
+    found = strangeness(prompt=Prompt(bundle, "a good story", 32))
     expected = -sum(map(math.log, shares)) / 3
     assert (found.measure, found.value, found.tokens) == ("rarity", pytest.approx(expected), 3)
-    assert strangeness(bundle=bundle, text="good film", n_tokens=32).value is None
-    assert strangeness(bundle=replace(bundle, measured=Measured()), text="a good story", n_tokens=32).value is None
+    assert strangeness(prompt=Prompt(bundle, "good film", 32)).value is None
+    assert strangeness(prompt=Prompt(replace(bundle, measured=Measured()), "a good story", 32)).value is None
 
 
 def test_what_is_usual_lies_below_what_is_strange() -> None:
@@ -171,7 +172,7 @@ def test_what_is_usual_lies_below_what_is_strange() -> None:
     assert (
         usual.median
         <= usual.high
-        < strangeness(bundle=bundle, text="Quarterly revenue exceeded consensus expectations", n_tokens=64).value
+        < strangeness(prompt=Prompt(bundle, "Quarterly revenue exceeded consensus expectations", 64)).value
     )
 
 
@@ -182,7 +183,7 @@ def test_rarity_is_usual_by_the_length_of_texts_where_there_are_enough(sentiment
     rows = measure_usual(bundle, [*short, *long, "film " * 20], data="own", unit="sentence")
     assert [(row.tokens, row.texts) for row in rows] == [((1, 6), 60), ((7, 12), 60)]
     for row, texts in zip(rows, (short, long), strict=True):
-        values = [strangeness(bundle=bundle, text=text, n_tokens=32).value or 0 for text in texts]
+        values = [strangeness(prompt=Prompt(bundle, text, 32)).value or 0 for text in texts]
         assert sum(value > row.high for value in values) <= 0.05 * len(values)
 
 
@@ -199,7 +200,7 @@ def test_texts_like_those_learned_are_seldom_outside_and_others_are(name: str) -
     bundle, (inside, others) = shipped(name), TEXTS[name]
 
     def is_outside(text: str) -> bool:
-        found = strangeness(bundle=bundle, text=text, n_tokens=bundle.config.max_len)
+        found = strangeness(prompt=Prompt(bundle, text, bundle.config.max_len))
         return unusual(bundle, found) is not None
 
     assert sum(map(is_outside, inside)) <= 1

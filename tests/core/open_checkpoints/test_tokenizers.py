@@ -30,6 +30,7 @@ from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import check_against_reference, save_hf
 from transformer_core.open_checkpoints.sentencepiece import fields, pipeline_of, read_pieces
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.user_models.store import unpack
 
@@ -375,7 +376,7 @@ def test_a_marians_target_is_cut_by_pieces_of_its_own(tmp_path: Path) -> None:
     assert bundle.tokenizer.encode("glass").tokens == ("▁glass", "</s>")
     cut = bundle.of_target.encode("glass")
     assert cut.tokens != ("▁glass", "</s>")
-    forced = forced_target(bundle=bundle, text="glass", n_tokens=16, target="glass")
+    forced = forced_target(prompt=Prompt(bundle, "glass", 16), target="glass")
     scores = bundle.model(
         torch.tensor([bundle.tokenizer.encode("glass").ids]), torch.tensor([[size - 1, *cut.ids[:-1]]])
     ).log_softmax(-1)

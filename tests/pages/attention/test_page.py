@@ -20,6 +20,7 @@ from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
 from transformer_core.analysis.outcome import read
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending and the music."
 PARTS = ("heads", "arcs", "flow", "tendencies", "effect")
@@ -28,7 +29,7 @@ PARTS = ("heads", "arcs", "flow", "tendencies", "effect")
 def asked(text: str = TEXT) -> dict:
     """Return what the page asks of the library for a text."""
     bundle = open_bundle("sentiment")
-    return {"bundle": bundle, "text": text, "n_tokens": len(bundle.tokenizer.encode(text))}
+    return {"prompt": Prompt(bundle, text, len(bundle.tokenizer.encode(text)))}
 
 
 def part(name: str, **query: str) -> AppTest:

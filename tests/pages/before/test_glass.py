@@ -10,6 +10,7 @@ from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import read_through, tensor_of
 from transformer_core.analysis.before.alignments import words_read
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 MODEL, TEXT = "seq2seq-en-fr", "A man sleeps."
 
@@ -35,7 +36,7 @@ def look_at(app: AppTest, name: str, cell: str | None = None) -> str:
 
 
 def test_every_part_of_the_model_lies_under_the_glass(bundle: Bundle) -> None:
-    read = words_read(bundle=bundle, text=TEXT, n_tokens=32)
+    read = words_read(prompt=Prompt(bundle, TEXT, 32))
     trace = read_through(bundle, bundle.tokenizer.encode(TEXT), target_ids=read).trace
     last_of_each = {name.rpartition(".")[0]: name for name in trace}
     assert {"encoder", "encoder.forward", "encoder.backward", "decoder", "decoder.alignment", ""} == set(last_of_each)
@@ -48,7 +49,7 @@ def test_every_part_of_the_model_lies_under_the_glass(bundle: Bundle) -> None:
 def test_the_target_stands_on_one_side_and_the_source_on_the_other(bundle: Bundle) -> None:
     found = look_at(before(before_part="look"), "decoder.alignment.weights", "1.2")
     encoding = bundle.tokenizer.encode(TEXT)
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": len(encoding)}
+    asked = {"prompt": Prompt(bundle, TEXT, len(encoding))}
     read = ask(words_read, **asked)
     assert plain(bundle.tokenizer.labels_of(read.value)[1]) in found
     assert plain(encoding.labels[2]) in found

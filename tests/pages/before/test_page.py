@@ -25,6 +25,7 @@ from transformer_core.analysis.before.reach import gradient_reach, sentence_reac
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 PARTS = ("gates", "step", "next", "vector", "look", "length", "reach", "time")
@@ -67,7 +68,7 @@ def before(**query: str) -> AppTest:
 
 def asked(bundle: Bundle) -> dict:
     """Return what the page asks the library with."""
-    return {"bundle": bundle, "text": SENTENCE, "n_tokens": len(bundle.tokenizer.encode(SENTENCE))}
+    return {"prompt": Prompt(bundle, SENTENCE, len(bundle.tokenizer.encode(SENTENCE)))}
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
@@ -95,7 +96,7 @@ def test_the_translation_without_attention_is_compared_with_the_models_own(bundl
 
 def test_the_agreement_of_two_models_is_that_of_the_library(bundle: Bundle) -> None:
     other = open_bundle("new")
-    both = both_alignments(bundle=bundle, other=other, **{k: v for k, v in asked(bundle).items() if k != "bundle"})
+    both = both_alignments(other=other, **asked(bundle))
     apart, agree = compared(both.bundle.weights[0], both.other.by_head.mean((0, 1)))
     app = before(before_part="look")
     assert f"**{float(agree):.0%}** of the {len(both.bundle.target)}" in told(app)
@@ -116,7 +117,7 @@ def test_models_of_other_tokens_each_keep_their_own_words(bundle: Bundle) -> Non
 
 def test_the_alignment_of_a_typed_sentence_is_shown_after_a_prediction(bundle: Bundle) -> None:
     text = "the mat sat on a cat"
-    found = word_alignment(bundle=bundle, text=text, n_tokens=12)
+    found = word_alignment(prompt=Prompt(bundle, text, 12))
     app = before(before_part="look", before_look_open="true", before_probe=text, before_word="0")
     app = answered(app, str(int(found.weights[0, 0].argmax())))
     assert words("en")["try.right"] in told(app)
@@ -191,7 +192,7 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
     app = run("before", lang=language, model=model, text="A man rides.", before_printed_open="true")
     assert not app.exception
     assert len(app.latex) == 2
-    found = printed_gru(bundle=open_bundle(model), text="A man rides.", n_tokens=64)
+    found = printed_gru(prompt=Prompt(open_bundle(model), "A man rides.", 64))
     place = str(int(found.greatest.argmax()))
     next(pills for pills in asks(app) if "before_printed" in str(pills.key)).set_value(place).run()
     assert words(language)["try.right"] in told(app)
@@ -212,7 +213,7 @@ def test_the_printed_gru_is_shown_beside_the_computed_one(language: str, model: 
 def test_one_step_is_written_out_with_the_numbers_of_one_unit(language: str, model: str, letters: str) -> None:
     app = before(lang=language, model=model, before_part="step", before_step_at="3", before_unit="5")
     assert not app.exception
-    found = one_step(bundle=open_bundle(model), text=SENTENCE, n_tokens=64, place=3)
+    found = one_step(prompt=Prompt(open_bundle(model), SENTENCE, 64), place=3)
     shown = app.latex[0].value
     assert all(f"{letter}&=" in shown for letter in letters)
     assert rf"\mathbf{{{found.after[5]:.3f}}}" in shown

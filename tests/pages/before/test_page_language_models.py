@@ -13,6 +13,7 @@ from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.textbook import textbook
 from transformer_core.analysis.gpt.next_token import expected, surprisals
+from transformer_core.prompt import Prompt
 
 TEXT = "a cat sat on the mat"
 NAMES = ("lm-gru", "lm-lstm", "lm-rnn", "gpt-char")
@@ -46,7 +47,7 @@ def test_what_a_model_of_characters_reads_is_not_called_tokens(language: str, to
 
 
 def test_gates_and_states_of_a_language_model_are_shown() -> None:
-    found = gates_of_sentence(bundle=open_bundle("lm"), text=TEXT, n_tokens=32)
+    found = gates_of_sentence(prompt=Prompt(open_bundle("lm"), TEXT, 32))
     app = before(model="lm", before_part="gates")
     kept = found.kept.mean(1)
     assert f"**{kept.min():.0%}**" in told(app)
@@ -56,7 +57,7 @@ def test_gates_and_states_of_a_language_model_are_shown() -> None:
 
 
 def test_the_next_character_is_that_of_the_library() -> None:
-    asked = {"bundle": open_bundle("lm"), "text": TEXT, "n_tokens": len(TEXT)}
+    asked = {"prompt": Prompt(open_bundle("lm"), TEXT, len(TEXT))}
     app = before(model="lm", before_part="next", before_back="-1")
     found = expected(**asked, place=len(TEXT) - 1, top=10)
     assert f"**{found.came_bits:.2f} bits**" in told(app)

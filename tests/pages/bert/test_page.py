@@ -24,6 +24,7 @@ from transformer_core.analysis.bert.sentence_pairs import pair_verdict, segment_
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXTS = ["A man in a red shirt is riding a horse.", "Two dogs run on the beach.", "A cowboy is outside."] * 3
@@ -74,7 +75,7 @@ def test_every_part_opens_in_both_languages_for_both_norm_orders(part: str, lang
 
 def test_the_last_word_is_hidden_at_first_and_its_numbers_are_the_model_s() -> None:
     app = opened()
-    found = fill_in(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(10,))
+    found = fill_in(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(10,))
     assert found.true_labels == ("horse",)
     shown = metrics(app)
     assert shown[words("en")["bert.true_probability"]] == percent(found.true_probabilities[0])
@@ -101,7 +102,7 @@ def test_a_typed_mask_is_enough() -> None:
 def test_a_prediction_comes_before_the_guesses() -> None:
     app = opened(bert_predict="on")
     assert {metric.value for metric in app.metric} == {"–"}
-    found = fill_in(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(10,))
+    found = fill_in(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(10,))
     asks(app)[0].set_value(str(found.ids[0][0])).run()
     assert not app.exception
     assert words("en")["try.right"] in told(app)
@@ -112,14 +113,14 @@ def test_the_hardest_word_is_shown_after_a_prediction() -> None:
     app = opened(bert_hardest_open="true")
     asks(app)[0].set_value("1").run()
     assert not any("horse" in option for option in asks(app)[0].options)
-    found = each_hidden(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13)
+    found = each_hidden(prompt=Prompt(open_bundle(MODEL), TEXT, 13))
     assert percent(min(found.probabilities[found.places != 10])) in told(app)
     assert f"{found.share_first:.0%}" in told(app)
 
 
 def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction() -> None:
     app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true")
-    found = by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, hidden=(2, 5), place=5)
+    found = by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(2, 5), place=5)
     assert f"({percent(found.probabilities[-1, 0])})" in asks(app)[0].label
     said = words("en")["bert.settled_measured"].partition("{rank}")[0]
     assert said not in told(app)
@@ -127,7 +128,7 @@ def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction() -> 
     assert words("en")["try.right"] in told(app)
     assert f"{said}{found.ranks[0, 0]:,}" in told(app)
     asks(app)[1].set_value("few").run()
-    each = each_by_layer(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13)
+    each = each_by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13))
     counted = {"early": int((each.settled < 2).sum()), "count": len(each.places)}
     assert words("en")["bert.settled_counted"].format(**counted) in told(app)
 
@@ -142,7 +143,7 @@ def test_the_sentences_are_swapped() -> None:
 
 def test_a_hidden_word_of_the_pair_is_measured() -> None:
     app = opened("pair")
-    found = words_of_pair(bundle=open_bundle(MODEL), text=TEXT, pair=SECOND, n_tokens=48)
+    found = words_of_pair(prompt=Prompt(open_bundle(MODEL), TEXT, 48, SECOND))
     asks(app)[0].set_value("little").run()
     assert not app.exception
     lengths = [len(label) * segment for label, segment in zip(found.labels, found.segments, strict=True)]
@@ -153,7 +154,7 @@ def test_the_verdict_without_segments_is_measured() -> None:
     app = opened("segments")
     asks(app)[0].set_value("flips").run()
     assert not app.exception
-    found = without_segments(bundle=open_bundle(MODEL), text=TEXT, pair=SECOND, n_tokens=48)
+    found = without_segments(prompt=Prompt(open_bundle(MODEL), TEXT, 48, SECOND))
     for change in ("usual", "swapped", "none"):
         assert f"{found.follows[found.changes.index(change)]:.1%}" in told(app)
 
@@ -172,7 +173,7 @@ def test_the_recipe_is_drawn_again_and_its_use_measured() -> None:
     assert "Seed 6" in told(app)
     asks(app)[0].set_value("near").run()
     assert not app.exception
-    found = three_ways(bundle=open_bundle(MODEL), text=TEXT, n_tokens=13, seed=6)
+    found = three_ways(prompt=Prompt(open_bundle(MODEL), TEXT, 13), seed=6)
     for mean in found.means:
         assert f"{mean:.1%}" in told(app)
 
@@ -218,15 +219,15 @@ def test_any_text_is_read(part: str, text: str) -> None:
 def test_the_glass_reads_the_masked_sentence() -> None:
     app = opened(glass_open="true", glass="encoder.embedding.token_ids")
     masked = open_bundle(MODEL).tokenizer.encode(TEXT.replace("horse", "[MASK]"))
-    recorded = tensor_of(bundle=open_bundle(MODEL), text=masked.text, n_tokens=13, name="encoder.embedding.token_ids")
+    recorded = tensor_of(prompt=Prompt(open_bundle(MODEL), masked.text, 13), name="encoder.embedding.token_ids")
     assert recorded.values[0].tolist() == list(masked.ids)
     assert not app.error
 
 
 def test_the_scripts_compute_the_same() -> None:
     bundle = open_bundle(MODEL)
-    text = {"bundle": bundle, "text": TEXT, "n_tokens": 13}
-    pair = {"bundle": bundle, "text": TEXT, "pair": SECOND, "n_tokens": 48}
+    text = {"prompt": Prompt(bundle, TEXT, 13)}
+    pair = {"prompt": Prompt(bundle, TEXT, 48, SECOND)}
     for answer in (
         ask(fill_in, **text, hidden=(2, 10), top=8),
         ask(words_of_pair, **pair),
@@ -243,9 +244,7 @@ def test_the_head_is_shown_with_both_formulas_of_gelu(language: str) -> None:
     assert not app.exception
     next(pills for pills in asks(app) if "bert_gelu" in str(pills.key)).set_value("little").run()
     assert words(language)["try.right"] in told(app)
-    found = head_gelu(
-        bundle=open_bundle("bert"), text="A man in a [MASK] shirt.", n_tokens=64, hidden=(), place=5, top=6
-    )
+    found = head_gelu(prompt=Prompt(open_bundle("bert"), "A man in a [MASK] shirt.", 64), hidden=(), place=5, top=6)
     assert significant(found.greatest) in told(app)
 
 

@@ -18,6 +18,7 @@ from transformer_core.analysis.bert.answers import find_answers
 from transformer_core.analysis.bert.token_labels import token_labels
 from transformer_core.bundle import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXTS = ["A man in a red shirt is riding a horse.", "Two dogs run on the beach."] * 3
@@ -85,7 +86,7 @@ def test_both_parts_open_in_both_languages_with_the_glass(part: str, language: s
 @pytest.mark.usefixtures("heads")
 def test_words_and_their_labels_are_the_model_s() -> None:
     app = opened("names", model="tiny-tagger")
-    found = token_labels(bundle=open_bundle("tiny-tagger"), text=TEXT, n_tokens=64)
+    found = token_labels(prompt=Prompt(open_bundle("tiny-tagger"), TEXT, 64))
     table = next(block.value for block in app.markdown if block.value.startswith("| word"))
     for word, label, sure in zip(found.words, found.chosen, found.sure, strict=True):
         assert any(f"| {word} |" in line and f"{LABELS[label]} | {sure:.1%}" in line for line in table.splitlines())
@@ -119,7 +120,7 @@ def test_any_text_is_read(part: str, text: str) -> None:
 @pytest.mark.usefixtures("heads")
 def test_the_scripts_compute_the_same() -> None:
     for answer in (
-        ask(token_labels, bundle=open_bundle("tiny-tagger"), text=TEXT, n_tokens=64),
+        ask(token_labels, prompt=Prompt(open_bundle("tiny-tagger"), TEXT, 64)),
         ask(find_answers, bundle=open_bundle("tiny-answerer"), question=QUESTION, passage=TEXT, n_tokens=48, top=3),
     ):
         repeats(answer.script, answer.arrays)
@@ -127,7 +128,7 @@ def test_the_scripts_compute_the_same() -> None:
 
 @pytest.mark.usefixtures("heads")
 def test_the_figures_hold_the_numbers() -> None:
-    found = token_labels(bundle=open_bundle("tiny-tagger"), text=TEXT, n_tokens=64)
+    found = token_labels(prompt=Prompt(open_bundle("tiny-tagger"), TEXT, 64))
     strings = {"axis_token": "t", "axis_label": "l", "labels_title": "p", "axis_probability": "p"}
     figure = labels_figure(found.tokens, found.labels, found.probabilities, strings, words("en"), version="x")
     assert figure.panels[0].values.shape == (len(LABELS), len(found.tokens))

@@ -18,6 +18,7 @@ from transformer_core.analysis.words.sentence_vectors import dot_and_cosine, sam
 from transformer_core.analysis.words.two_embeddings import agreement, counted_space
 from transformer_core.analysis.words.vocabulary import find
 from transformer_core.analysis.words.vocabulary_map import vocabulary_map
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was dull, but the ending was superb."
 FEW = "250"
@@ -35,7 +36,7 @@ def test_each_stage_shows_its_closest_words() -> None:
     for stage in ("with_positions", "after_layers"):
         app.button_group(key="embeddings_stage@embeddings").set_value(stage).run()
         assert not app.exception
-        found = sentence_vectors(bundle=bundle, text=TEXT, n_tokens=n_tokens, stage=stage)
+        found = sentence_vectors(prompt=Prompt(bundle, TEXT, n_tokens), stage=stage)
         assert found.closest is not None
         assert f"{found.cosine[found.closest]:.3f}" in told(app)
 
@@ -44,7 +45,7 @@ def test_the_same_word_is_followed_after_a_prediction() -> None:
     app = run("embeddings", text=TEXT, embeddings_try_same="true")
     asks(app)[0].set_value("close").run()
     bundle = open_bundle("sentiment")
-    found = same_word(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))
+    found = same_word(prompt=Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))))
     assert f"**{found.cosine[-1]:.3f}**" in told(app)
 
 
@@ -133,7 +134,7 @@ def test_the_glass_shows_the_embeddings_own_tensors() -> None:
 def test_every_script_repeats_its_numbers() -> None:
     bundle = open_bundle("sentiment")
     answers = (
-        ask(sentence_vectors, bundle=bundle, text=TEXT, n_tokens=16, stage="after_layers"),
+        ask(sentence_vectors, prompt=Prompt(bundle, TEXT, 16), stage="after_layers"),
         ask(one_hot_row, bundle=bundle, token_id=389),
         ask(counted_space, language="en", window=2, dimension=8, word="dull", k=10),
     )
@@ -155,12 +156,12 @@ def test_a_dot_product_is_shown_beside_the_cosine_that_it_is_called(language: st
     app = run("embeddings", lang=language, text=text, embeddings_dot_open="true")
     assert not app.exception
     bundle = open_bundle("sentiment")
-    found = dot_and_cosine(bundle=bundle, text=text, n_tokens=64, stage="after_layers")
+    found = dot_and_cosine(prompt=Prompt(bundle, text, 64), stage="after_layers")
     share = found.others / len(found.labels)
     outcome = "few" if share < 0.1 else "some" if share < 0.5 else "many"
     next(pills for pills in asks(app) if "embeddings_dot" in str(pills.key)).set_value(outcome).run()
     assert words(language)["try.right"] in told(app)
-    after = dot_and_cosine(bundle=bundle, text=text, n_tokens=64, stage="handed_on")
+    after = dot_and_cosine(prompt=Prompt(bundle, text, 64), stage="handed_on")
     for stage, there in (("after_layers", found), ("handed_on", after)):
         named = told(app).split(words(language)[f"embeddings.dot_{stage}"])[-1]
         counted = re.search(r"\*\*(\d+)\*\*", named)

@@ -27,6 +27,7 @@ from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXT = "The film was not good, but I loved the ending."
@@ -36,7 +37,7 @@ PARTS = ("layers", "sum", "tokens", "agree", "edit", "sure")
 def arguments(text: str = TEXT) -> dict[str, Any]:
     """Return what the page asks of the library for a text."""
     bundle = open_bundle("sentiment")
-    return {"bundle": bundle, "text": text, "n_tokens": len(bundle.tokenizer.encode(text))}
+    return {"prompt": Prompt(bundle, text, len(bundle.tokenizer.encode(text)))}
 
 
 def part(name: str, **query: str) -> AppTest:
@@ -147,12 +148,12 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     box = app.text_input(key="encoder_other@encoder")
     assert box.value == suggested
     assert "encoder_other" not in app.query_params
-    pair = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=suggested, n_tokens=64)
+    pair = sentence_pair(prompt=Prompt(open_bundle("sentiment"), TEXT, 64), other=suggested)
     differ = int((pair.spread[0] > 0).sum())
     assert words("en")["encoder.spread_start"].format(differ=differ, count=len(pair.labels)) in told(app)
     other = "The film was not bad, but I loved the ending."
     app.text_input(key="encoder_other@encoder").set_value(other).run()
-    found = sentence_pair(bundle=open_bundle("sentiment"), text=TEXT, other=other, n_tokens=64)
+    found = sentence_pair(prompt=Prompt(open_bundle("sentiment"), TEXT, 64), other=other)
     asks(app)[0].set_value(str(found.told_apart)).run()
     assert words("en")["try.right"] in told(app)
     assert f"{100 * found.moved:+.1f}" in told(app)
@@ -169,7 +170,7 @@ def test_calibration_is_shown_after_a_prediction(small: Path, monkeypatch: pytes
     assert not app.exception
     bundle = open_bundle("tiny")
     n_tokens = len(bundle.tokenizer.encode("a glass box"))
-    found = calibration(bundle=bundle, text="a glass box", n_tokens=n_tokens, reviews=600, temperature=2.0)
+    found = calibration(prompt=Prompt(bundle, "a glass box", n_tokens), reviews=600, temperature=2.0)
     assert metrics(app)[words("en")["encoder.number_error"]] == f"{found.error:.3f}"
     assert metrics(app)[words("en")["encoder.number_overall"]] == f"{found.overall:.1%}"
 

@@ -12,6 +12,7 @@ from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
 from transformer_core.analysis.feed_forward.neurons import corpus_neurons, without_neuron
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 
@@ -21,7 +22,7 @@ def test_the_curves_say_what_the_model_computes_for_the_chosen_token() -> None:
     app.selectbox(key="feed_forward_token@feed_forward").set_value("6").run()
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
-    found = own_activations(bundle=bundle, text=TEXT, n_tokens=n_tokens, layer=1, token=6)
+    found = own_activations(prompt=Prompt(bundle, TEXT, n_tokens), layer=1, token=6)
     shown = metrics(app)
     assert shown[words("en")["feed_forward.below_zero"].format(layer=1)] == f"{found.below_zero:.1%}"
     assert shown[words("en")["feed_forward.token_below_zero"]] == f"{found.token_below_zero:.1%}"
@@ -61,7 +62,7 @@ def test_a_neuron_is_taken_out_after_a_prediction() -> None:
     assert not app.exception
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
-    found = ask_once(without_neuron, bundle=bundle, text=TEXT, n_tokens=n_tokens, layer=3, neuron=467).value
+    found = ask_once(without_neuron, prompt=Prompt(bundle, TEXT, n_tokens), layer=3, neuron=467).value
     assert f"{found.moved:+.3f}" in told(app)
     assert f"{found.agreement.rho:+.2f}" in told(app)
 
@@ -81,7 +82,7 @@ def test_another_activation_is_measured_after_a_prediction() -> None:
     asks(app)[0].set_value("flips").run()
     assert not app.exception
     bundle = open_bundle("sentiment")
-    found = swapped_activation(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)))
+    found = swapped_activation(prompt=Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))))
     for name in ("gelu", "relu"):
         assert f"{found.probabilities[found.names.index(name)][found.winner]:.2%}" in told(app)
 
@@ -89,7 +90,7 @@ def test_another_activation_is_measured_after_a_prediction() -> None:
 def test_the_scripts_compute_the_same() -> None:
     bundle = open_bundle("sentiment")
     for answer in (
-        ask(own_activations, bundle=bundle, text=TEXT, n_tokens=14, layer=2, token=3),
+        ask(own_activations, prompt=Prompt(bundle, TEXT, 14), layer=2, token=3),
         ask(coin_tosses, x=0.7, draws=50, seed=2),
     ):
         repeats(answer.script, answer.arrays)
@@ -101,7 +102,7 @@ def test_the_layer_is_shown_as_a_convolution_with_the_same_numbers(language: str
     app = run("feed_forward", **query, feed_forward_convolution_open="true")
     assert not app.exception
     bundle = open_bundle("sentiment")
-    found = as_convolution(bundle=bundle, text="Not a dull scene.", n_tokens=64, layer=1)
+    found = as_convolution(prompt=Prompt(bundle, "Not a dull scene.", 64), layer=1)
     next(pills for pills in asks(app) if "feed_forward_convolution" in str(pills.key)).set_value("same").run()
     assert words(language)["try.right"] in told(app)
     assert significant(found.greatest, 3) in told(app)

@@ -16,6 +16,7 @@ from pages.language import words
 from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
 from transformer_core.analysis.source import lines_of
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 QUERY = "encoder.layer0.self_attention.query"
@@ -177,7 +178,7 @@ def test_the_page_of_attention_has_the_box_at_its_bottom() -> None:
 
 def test_the_script_recomputes_the_tensor_and_its_check() -> None:
     bundle = open_bundle("sentiment")
-    arguments = {"bundle": bundle, "text": TEXT, "n_tokens": len(read().trace["encoder.embedding.token_ids"][0])}
+    arguments = {"prompt": Prompt(bundle, TEXT, len(read().trace["encoder.embedding.token_ids"][0]))}
     answer = ask(tensor_of, **arguments, name=QUERY)
     assert answer.script == repeating(tensor_of, arguments | {"name": QUERY})
     np.testing.assert_array_equal(answer.arrays["values"], read().trace[QUERY].numpy())

@@ -26,6 +26,7 @@ from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, 
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
 from transformer_core.analysis.gpt.verse import measured_looks
+from transformer_core.prompt import Prompt
 from transformer_core.recipes.gpt_poem import in_form
 
 TEXT = "The king is"
@@ -43,7 +44,7 @@ FIGURE_WORDS = {
 def asked() -> dict:
     """Return the arguments that every question about the text has."""
     bundle = open_bundle(MODEL)
-    return {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT))}
+    return {"prompt": Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT)))}
 
 
 def opened(part: str, **query: str) -> AppTest:
@@ -55,7 +56,7 @@ def opened(part: str, **query: str) -> AppTest:
 
 def test_the_entropy_at_a_place_is_the_models() -> None:
     app = opened("next", gpt_back="-3")
-    place = asked()["n_tokens"] - 3
+    place = asked()["prompt"].n_tokens - 3
     found = expected(**asked(), place=place, top=10)
     assert metrics(app)[EN["gpt.entropy"]] == EN["gpt.in_bits"].format(bits=f"{found.entropy:.2f}")
     assert f"**{found.came_bits:.2f}**" in told(app)
@@ -67,7 +68,7 @@ def test_the_entropy_at_a_place_is_the_models() -> None:
 
 def test_a_right_guess_is_judged_right() -> None:
     app = opened("next", gpt_guess_open="true")
-    found = expected(**asked(), place=(asked()["n_tokens"] + 1) // 2, top=10)
+    found = expected(**asked(), place=(asked()["prompt"].n_tokens + 1) // 2, top=10)
     asks(app)[0].set_value(str(found.ids[0])).run()
     assert not app.exception
     assert EN["try.right"] in told(app)
@@ -75,7 +76,7 @@ def test_a_right_guess_is_judged_right() -> None:
 
 def test_no_rank_is_shown_where_the_text_ends() -> None:
     app = opened("next", text="T", gpt_guess_open="true", lang="zh")
-    likeliest = expected(bundle=open_bundle(MODEL), text="T", n_tokens=1, place=1, top=10).ids[0]
+    likeliest = expected(prompt=Prompt(open_bundle(MODEL), "T", 1), place=1, top=10).ids[0]
     asks(app)[0].set_value(str(likeliest)).run()
     assert not app.exception
     assert words("zh")["gpt.guess_end"] in told(app)
@@ -83,7 +84,7 @@ def test_no_rank_is_shown_where_the_text_ends() -> None:
 
 def test_the_rules_are_those_of_the_controls() -> None:
     app = opened("draw", gpt_temperature="1.5", gpt_top_k="4", gpt_top_p="1")
-    place = asked()["n_tokens"]
+    place = asked()["prompt"].n_tokens
     found = redrawn(**asked(), place=place, temperature=1.5, top_k=4, top_p=None, top=10)
     shown = metrics(app)
     assert shown[EN["gpt.kept"]] == f"4 / {found.n_tokens}"
@@ -98,7 +99,7 @@ def test_what_cooling_does_is_shown_after_a_prediction() -> None:
     app = opened("draw", gpt_cold_open="true")
     asks(app)[0].set_value("rises").run()
     assert not app.exception
-    found = redrawn(**asked(), place=asked()["n_tokens"], temperature=0.3, top_k=None, top_p=None, top=10)
+    found = redrawn(**asked(), place=asked()["prompt"].n_tokens, temperature=0.3, top_k=None, top_p=None, top=10)
     assert f"{found.entropy_after:.2f}" in told(app)
 
 
@@ -143,7 +144,7 @@ def test_the_cache_is_measured_after_a_prediction() -> None:
 def test_the_lens_shows_the_surprisal_with_and_without_the_last_layer() -> None:
     app = opened("lens", gpt_back="-2", gpt_lens_open="true")
     found = logit_lens(**asked(), first=1, count=24)
-    assert len(found.places) == asked()["n_tokens"]
+    assert len(found.places) == asked()["prompt"].n_tokens
     asks(app)[0].set_value("some").run()
     assert not app.exception
     full, without = f"**{found.mean_bits[-1]:.2f}**", f"**{found.mean_bits[-2]:.2f}**"
@@ -153,7 +154,7 @@ def test_the_lens_shows_the_surprisal_with_and_without_the_last_layer() -> None:
 
 def test_what_a_changed_word_moves_is_shown_with_the_mask_and_without_it() -> None:
     app = opened("mask", gpt_changed="-3", gpt_words="to")
-    place = asked()["n_tokens"] - 3
+    place = asked()["prompt"].n_tokens - 3
     found = changed_word(**asked(), place=place, words="to")
     assert metrics(app)[EN["gpt.earlier_masked"]] == EN["gpt.exactly_zero"]
     asks(app)[0].set_value("all").run()

@@ -27,6 +27,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.evaluation.weak_sides import word_count
 from transformer_core.measured import Measured, Sureness
 from transformer_core.models import Gpt
+from transformer_core.prompt import Prompt
 from transformer_core.recipes.wording import chinese
 
 
@@ -181,7 +182,7 @@ def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) -> None:
     text = "A dull story with wonderful actors."
-    found = word_worth(bundle=open_bundle("sentiment"), text=text, n_tokens=128)
+    found = word_worth(prompt=Prompt(open_bundle("sentiment"), text, 128))
     names = [text[start:end] for start, end in found.spans]
     most, least = int(np.nanargmax(found.worth)), int(np.nanargmin(found.worth))
     said = because(run(lang=language, text=text))
@@ -261,7 +262,7 @@ def test_what_becomes_of_a_typed_padding_token_is_said(language: str, tmp_path: 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_would_change_the_verdict_is_one_click_away(language: str) -> None:
-    found = counter_examples(bundle=open_bundle("sentiment"), text=DEFAULT_TEXT, n_tokens=14)
+    found = counter_examples(prompt=Prompt(open_bundle("sentiment"), DEFAULT_TEXT, 14))
     app = run(lang=language)
     piece = words(language)["piece.word"]
     said = words(language)["because.turned"].format(turns=found.turns, tried=found.tried, piece=piece)
@@ -339,7 +340,7 @@ def test_a_text_outside_what_a_model_learned_is_said_at_the_answer_with_sentence
     language: str, page: str, model: str, text: str
 ) -> None:
     bundle, said = open_bundle(model), words(language)
-    found = strangeness(bundle=bundle, text=text, n_tokens=96)
+    found = strangeness(prompt=Prompt(bundle, text, 96))
     usual = bundle.measured.usual_at(found.measure, found.tokens)
     assert found.value is not None
     assert usual is not None

@@ -18,6 +18,7 @@ from pages.kit.models import code_that_opens, open_bundle
 from tests.helpers import ROOT
 from tests.helpers.pages import same
 from transformer_core.analysis.arithmetic import tensor_of
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def test_any_text_leaves_the_script_valid_python(text: str) -> None:
 def test_a_notebook_computes_the_same_and_says_of_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, text = open_bundle("sentiment"), "$x$ <b>\u202e not `dull`"
     size = len(bundle.tokenizer.encode(text))
-    answer = ask(tensor_of, bundle=bundle, text=text, n_tokens=size, name="encoder.layer1.self_attention.weights")
+    answer = ask(tensor_of, prompt=Prompt(bundle, text, size), name="encoder.layer1.self_attention.weights")
     notebook = json.loads(answer.notebook(caption_of(answer.arguments)))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     about, *cells = notebook["cells"]
@@ -112,7 +113,7 @@ def test_a_script_names_no_folder_of_the_server(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_cannot_be_written_down_is_refused() -> None:
-    with pytest.raises(ValueError, match="values is of type ndarray; it must be a bundle"):
+    with pytest.raises(ValueError, match="values is of type ndarray; it must be a prompt"):
         repeating(count, {"values": np.ones(2)})
-    with pytest.raises(ValueError, match="values is of type ndarray; it must be a bundle"):
+    with pytest.raises(ValueError, match="values is of type ndarray; it must be a prompt"):
         ask(count, values=np.ones(2))

@@ -12,6 +12,7 @@ from transformer_core.analysis.outcome import outcome_label, outcome_of, read
 from transformer_core.analysis.strangeness import strangeness, unusual
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.recipes.translation import translate
 
 FEW = 0.25
@@ -47,7 +48,7 @@ def test_what_is_said_of_a_sentence_happens_and_the_model_can_read_it(name: str)
     assert len({example.text for example in examples}) == 5
     assert [example for example in examples if not happens(bundle, example)] == []
     for example in examples:
-        found = strangeness(bundle=bundle, text=example.text, n_tokens=bundle.config.max_len)
+        found = strangeness(prompt=Prompt(bundle, example.text, bundle.config.max_len))
         assert unusual(bundle, found) is None, example.text
 
 

@@ -228,7 +228,7 @@ def test_who_asks_for_something_else_in_the_same_place_waits_for_that_alone(pool
 def test_what_goes_wrong_is_said_as_the_function_says_it(pool: Pool) -> None:
     with pytest.raises(ValueError, match=r"value=2.0 must be something else"):
         ask_away(wrong, "me here", value=2.0).result(60)
-    with pytest.raises(ValueError, match="values is of type ndarray; it must be a bundle"):
+    with pytest.raises(ValueError, match="values is of type ndarray; it must be a prompt"):
         ask_away(wrong, "me here", values=np.ones(2))
 
 

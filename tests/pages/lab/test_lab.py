@@ -25,6 +25,7 @@ from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import intervene
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
+from transformer_core.prompt import Prompt
 
 TEXTS = {
     "sentiment": "The film was not good.",
@@ -73,7 +74,7 @@ def test_heads_that_are_off_change_the_answer_as_the_engine_says() -> None:
     bundle = load(ROOT / "assets/checkpoints/sentiment")
     changes = tuple(("head", f"encoder.layer{layer}.self_attention", head, "zero") for layer, head in ((0, 1), (3, 0)))
     n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
-    found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=changes)
+    found = intervene(prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), changes=changes)
     shown = metrics(app)
     assert shown["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
     assert len(found.controls) == 8
@@ -103,7 +104,7 @@ def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:
     strokes = tuple((value, tuple(map(tuple, blocks))) for value, blocks in STROKES)
     for count in (2, 1):
         changes = (("weights", QUERY, "paint", 0.0, 0, strokes[:count]),)
-        found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=changes)
+        found = intervene(prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), changes=changes)
         assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
         app.button(key="lab_undo").click().run()
     assert "lab_weights" not in app.query_params
@@ -155,8 +156,10 @@ def test_a_patch_is_measured_on_built_in_pairs_too() -> None:
     app = lab("patch", lab_pairs="on", lab_other="The film was very good.", pin_lab_patch_map="0.2.0")
     bundle = load(ROOT / "assets/checkpoints/sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
-    asked = {"text": TEXTS["sentiment"], "other": "The film was very good.", "n_tokens": n_tokens, "stack": "encoder"}
-    found = patch_on_pairs(bundle=bundle, place="residual", layer=2, position=0, **asked)
+    asked = {"other": "The film was very good.", "stack": "encoder"}
+    found = patch_on_pairs(
+        prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), place="residual", layer=2, position=0, **asked
+    )
     assert f"**{found.shares.mean():.0%}** of the difference comes back on average over 48 pairs" in told(app)
     assert "where the answer is read" in told(app)
 
@@ -171,7 +174,7 @@ def test_lists_of_ones_own_steer_as_the_engine_says() -> None:
     bundle = load(ROOT / "assets/checkpoints/sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
     change = ("steer", "encoder.layer1.residual", 1.0, ("texts", first, second, 0, -1), -1)
-    found = intervene(bundle=bundle, text=TEXTS["sentiment"], n_tokens=n_tokens, changes=(change,))
+    found = intervene(prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), changes=(change,))
     assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
     assert "Mean stream of 3 on the left less that of 2" in told(app)
 

@@ -20,6 +20,7 @@ from transformer_core.analysis.masks.codes import painted_code
 from transformer_core.analysis.masks.masked_head import masked_head
 from transformer_core.analysis.masks.mixed_masks import mixed_masks
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 STRANGE = ("好 🙂 مرحبا", "[PAD]", "good film " * 100, "x")
@@ -27,8 +28,8 @@ SIZE = len(BUNDLE.tokenizer.encode(TEXT))
 
 
 def masked(mask: str, **changes):
-    arguments = {"text": TEXT, "n_tokens": SIZE, "pads": 0, "layer": 0, "head": 0, "everywhere": True} | changes
-    return masked_head(bundle=BUNDLE, mask=mask, **arguments)
+    arguments = {"pads": 0, "layer": 0, "head": 0, "everywhere": True} | changes
+    return masked_head(prompt=Prompt(BUNDLE, TEXT, SIZE), mask=mask, **arguments)
 
 
 def metrics(app) -> list[str]:
@@ -190,7 +191,7 @@ def test_a_link_to_a_finished_training_shows_it(short: Cheating) -> None:
 
 def test_the_scripts_repeat_the_numbers() -> None:
     head = ask(
-        masked_head, bundle=BUNDLE, text=TEXT, n_tokens=SIZE, pads=2, mask="window.1", layer=1, head=3, everywhere=False
+        masked_head, prompt=Prompt(BUNDLE, TEXT, SIZE), pads=2, mask="window.1", layer=1, head=3, everywhere=False
     )
     repeats(head.script, head.arrays)
     batch = ask(batch_masks, bundle=BUNDLE, texts=("a film", TEXT), source=0, target=1, n_tokens=24)

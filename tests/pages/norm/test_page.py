@@ -13,6 +13,7 @@ from transformer_core.analysis.stream.depth import deep_training, gradients_by_d
 from transformer_core.analysis.stream.normalization import normed_vector, other_norm
 from transformer_core.analysis.stream.orders import matching_token, sublayer_steps, two_orders
 from transformer_core.analysis.stream.residual_sum import stream_sum
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 
@@ -26,13 +27,13 @@ def n_tokens() -> int:
 def test_the_formula_has_the_vectors_numbers(sublayer: str) -> None:
     app = run("norm", text=TEXT, layer="2", norm_sublayer=sublayer, norm_token="4")
     bundle = open_bundle("sentiment")
-    found = normed_vector(bundle=bundle, text=TEXT, n_tokens=n_tokens(), layer=2, sublayer=sublayer, token=4, scale=1.0)
+    found = normed_vector(prompt=Prompt(bundle, TEXT, n_tokens()), layer=2, sublayer=sublayer, token=4, scale=1.0)
     formulas = "\n".join(str(element.value) for element in app.latex)
     assert f"{found.mean:.4f}" in formulas
     assert f"{found.variance:.4f}" in formulas
     assert f"{found.after[0]:.4f}" in formulas
     assert f"**{found.factor:.7f}**" in told(app)
-    assert f"**{other_norm(bundle=bundle, text=TEXT, n_tokens=n_tokens()).moved:+.3f}**" in told(app)
+    assert f"**{other_norm(prompt=Prompt(bundle, TEXT, n_tokens())).moved:+.3f}**" in told(app)
 
 
 @pytest.mark.parametrize("power", [-6, 0, 6])
@@ -41,9 +42,7 @@ def test_the_scaled_vector_is_measured_after_a_prediction(power: int) -> None:
     asks(app)[0].set_value("grows").run()
     assert not app.exception
     found = normed_vector(
-        bundle=open_bundle("sentiment"),
-        text=TEXT,
-        n_tokens=n_tokens(),
+        prompt=Prompt(open_bundle("sentiment"), TEXT, n_tokens()),
         layer=0,
         sublayer="feed_forward",
         token=2,
@@ -57,7 +56,7 @@ def test_the_stream_is_the_sum_that_is_shown() -> None:
     app = run("norm", text=TEXT, norm_part="residual", norm_token="3")
     asks(app)[0].set_value("embedding").run()
     assert not app.exception
-    found = stream_sum(bundle=open_bundle("sentiment"), text=TEXT, n_tokens=n_tokens(), token=3)
+    found = stream_sum(prompt=Prompt(open_bundle("sentiment"), TEXT, n_tokens()), token=3)
     assert f"**{significant(found.difference)}**" in told(app)
     assert f"{found.norms.max():.3f}" in told(app)
 
@@ -112,7 +111,7 @@ def test_one_tokens_numbers_stand_under_both_formulas(pre: str) -> None:
     own, other = orders(pre)["post"], orders(pre)["pre"]
     place = matching_token(own.tokenizer.encode(TEXT), 5, other.tokenizer.encode(TEXT))
     for bundle, token in ((own, 5), (other, place)):
-        found = sublayer_steps(bundle=bundle, text=TEXT, n_tokens=128, layer=1, sublayer="feed_forward", token=token)
+        found = sublayer_steps(prompt=Prompt(bundle, TEXT, 128), layer=1, sublayer="feed_forward", token=token)
         entries = [f"{value:.4f}" for value in found.vectors[:, 0]]
         formulas = "\n".join(str(element.value) for element in app.latex)
         for step, entry in zip(found.steps, entries, strict=True):
@@ -147,14 +146,14 @@ def test_the_glass_shows_the_chosen_model(model: str) -> None:
 
 def test_the_scripts_compute_the_same() -> None:
     bundle = open_bundle("sentiment")
-    given = {"bundle": bundle, "text": TEXT, "n_tokens": 14}
+    given = {"prompt": Prompt(bundle, TEXT, 14)}
     for answer in (ask(stream_sum, **given, token=3), ask(gradients_by_depth, n_layers=3, d_model=16, seed=1)):
         repeats(answer.script, answer.arrays)
 
 
 def test_the_scripts_of_two_orders_compute_the_same() -> None:
     given = orders()
-    way = {"bundle": given["post"], "text": TEXT, "n_tokens": 128, "layer": 1, "sublayer": "feed_forward", "token": 3}
+    way = {"prompt": Prompt(given["post"], TEXT, 128), "layer": 1, "sublayer": "feed_forward", "token": 3}
     for answer in (ask(two_orders, **given), ask(sublayer_steps, **way)):
         repeats(answer.script, answer.arrays)
 
@@ -164,7 +163,7 @@ def test_layer_norm_stands_beside_batch_norm_on_a_padded_batch(language: str) ->
     app = run("norm", lang=language, text="I loved it.", norm_batch_open="true", norm_others="5")
     assert not app.exception
     next(pills for pills in asks(app) if "norm_batch" in str(pills.key)).set_value("some").run()
-    found = batch_norms(bundle=open_bundle("sentiment"), text="I loved it.", n_tokens=64, others=5)
+    found = batch_norms(prompt=Prompt(open_bundle("sentiment"), "I loved it.", 64), others=5)
     for share in (found.batch_moves.mean(), found.real_moves.mean(), found.padding):
         assert f"{share:.1%}" in told(app)
     assert words(language)[f"norm.mended_{mended(found.batch_moves.mean(), found.real_moves.mean())}"] in told(app)

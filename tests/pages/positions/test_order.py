@@ -18,6 +18,7 @@ from tests.pages.positions.test_page import TEXT, page
 from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Bert, Classifier, Gpt, Translation
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 from transformer_core.training.corpora.reviews import reviews
 
@@ -54,7 +55,7 @@ def test_order_is_measured_only_after_the_prediction(model: str, request: pytest
     asks(app)[0].set_value("much").run()
     assert not app.exception
     assert removed in told(app)
-    here = what_order_is_worth_here(bundle=bundle, text=TEXT, n_tokens=len(bundle.tokenizer.encode(TEXT)), seeds=20)
+    here = what_order_is_worth_here(prompt=Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))), seeds=20)
     assert here.probabilities is not None
     flips = (here.probabilities[1].argmax(-1) != here.probabilities[0, 0].argmax()).sum()
     assert f"**{flips}**" in told(app)
@@ -77,7 +78,7 @@ def test_models_of_other_kinds_are_measured_and_their_learned_tables_shown() -> 
         bundle = open_bundle(name)
         nats = what_order_is_worth(bundle=bundle, texts=texts_for(bundle)).nats
         assert f"{nats[2].mean():.3f} |" in told(app)
-        here = what_order_is_worth_here(bundle=bundle, text=TEXT, n_tokens=48, seeds=5).nats
+        here = what_order_is_worth_here(prompt=Prompt(bundle, TEXT, 48), seeds=5).nats
         assert f"**{here[2].mean():.3f}**" in told(app)
     assert english["claim"] in told(app)
     app.toggle(key="positions_all@positions").set_value(False).run()
@@ -95,7 +96,7 @@ def test_a_claim_on_order_is_judged_by_what_moves(translator: float, fill_in: fl
 def test_the_script_repeats_the_numbers() -> None:
     bundle, text = open_bundle("sentiment"), "not a dull film"
     n_tokens = len(bundle.tokenizer.encode(text))
-    answer = ask(what_order_is_worth_here, bundle=bundle, text=text, n_tokens=n_tokens, seeds=2)
+    answer = ask(what_order_is_worth_here, prompt=Prompt(bundle, text, n_tokens), seeds=2)
     repeats(answer.script, answer.arrays)
 
 

@@ -15,6 +15,7 @@ from transformer_core.analysis.positions.data_and_length import data_and_length
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import compare_exponents, position_matrix, step_as_rotation
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 
@@ -113,7 +114,7 @@ def test_the_rotary_peak_is_where_the_row_is_greatest() -> None:
     asks(app)[0].set_value("here").run()
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
-    found = score_schemes(bundle=bundle, text=TEXT, n_tokens=n_tokens, place=2, head=1, length=32)
+    found = score_schemes(prompt=Prompt(bundle, TEXT, n_tokens), place=2, head=1, length=32)
     row = found.terms[found.schemes.index("rotary"), 16]
     assert f"**{int(row.argmax())}** ({row.max():.4f})" in told(app)
 
@@ -122,9 +123,9 @@ def test_the_sum_is_measured_on_the_models_vectors() -> None:
     app = page("sum", positions_try_sum="true", positions_word="3")
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
-    sums = token_and_position(bundle=bundle, text=TEXT, n_tokens=n_tokens)
+    sums = token_and_position(prompt=Prompt(bundle, TEXT, n_tokens))
     assert f"{sums.token_norms.mean():.2f}" in numbers(app)
-    both = adding_is_concatenating(bundle=bundle, text=TEXT, n_tokens=n_tokens, place=3)
+    both = adding_is_concatenating(prompt=Prompt(bundle, TEXT, n_tokens), place=3)
     assert f"{both.free_share:.1%}" in told(app)
     assert f"{both.parameters[1]:,}" in told(app)
     asks(app)[0].set_value("little").run()
@@ -141,7 +142,7 @@ def test_counted_places_are_shown_beside_the_sinusoids(language: str) -> None:
     assert not app.exception
     next(pills for pills in asks(app) if "positions_counted" in str(pills.key)).set_value("counted").run()
     assert words(language)["try.right"] in told(app)
-    found = counted_positions(bundle=open_bundle("sentiment"), text="The film was not good.", n_tokens=64, length=128)
+    found = counted_positions(prompt=Prompt(open_bundle("sentiment"), "The film was not good.", 64), length=128)
     assert f"{found.lengths[0, -1]:.1f}" in told(app)
     assert f"{found.steps[1, -1]:.4f}" in told(app)
 

@@ -10,6 +10,7 @@ from tests.helpers.pages import asks, note, repeats, run, told
 from transformer_core.analysis.words.bpe_merges import merge_step
 from transformer_core.analysis.words.one_hot import likeness, word_relations
 from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 AWKWARD = {
@@ -127,7 +128,7 @@ def test_merges_of_the_other_language_are_counted() -> None:
 def test_one_hot_says_the_same_of_every_pair(language: str, measure: str) -> None:
     app = run("tokens", lang=language, tokens_part="one_hot", text=TEXT, tokens_measure=measure)
     assert not app.exception
-    found = word_relations(bundle=open_bundle("sentiment"), text=TEXT, n_tokens=14)
+    found = word_relations(prompt=Prompt(open_bundle("sentiment"), TEXT, 14))
     numbers = {
         "vectors": (f"{found.vocab_size:,}", f"{found.d_model}"),
         "cosine": ("0.0000", f"{found.bounds[0, 2]:.4f}", f"{found.bounds[0, 3]:.4f}"),
@@ -151,7 +152,7 @@ def test_likeness_is_measured_after_the_prediction(triple: str) -> None:
     ("function", "arguments"),
     [
         (cut_sentence, {"text": f"{TEXT} 很好 👍", "corpus": "both", "vocab_size": 600}),
-        (word_relations, {"text": TEXT, "n_tokens": 8}),
+        (word_relations, {"prompt": Prompt(open_bundle("sentiment"), TEXT, 8)}),
         (
             merge_step,
             {"corpus": "own", "pasted": 'ab "ab"\n' * 3, "alphabet": "bytes", "merges": 3, "step": 2, "text": TEXT},
@@ -159,7 +160,7 @@ def test_likeness_is_measured_after_the_prediction(triple: str) -> None:
     ],
 )
 def test_scripts_repeat_the_numbers(function, arguments: dict) -> None:
-    if function is not merge_step:
+    if function is cut_sentence:
         arguments = {"bundle": open_bundle("sentiment")} | arguments
     answer = ask(function, **arguments)
     repeats(answer.script, answer.arrays)

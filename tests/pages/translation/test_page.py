@@ -21,6 +21,7 @@ from transformer_core.analysis.translation.letter_search import letter_search
 from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.analysis.translation.toy_batch import convention_changes, toy_batch
 from transformer_core.bundle import Bundle, save
+from transformer_core.prompt import Prompt
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,7 +43,7 @@ def translation(**query: str) -> AppTest:
 
 def asked(bundle: Bundle) -> dict:
     """Return what the page asks the library with."""
-    return {"bundle": bundle, "text": SOURCE, "n_tokens": len(bundle.tokenizer.encode(SOURCE))}
+    return {"prompt": Prompt(bundle, SOURCE, len(bundle.tokenizer.encode(SOURCE)))}
 
 
 def test_the_first_step_shown_is_the_one_where_the_model_was_least_sure(bundle: Bundle) -> None:
@@ -151,7 +152,7 @@ def test_other_letters_are_answered_in_words(letters: str) -> None:
 
 def test_a_target_of_ones_own_is_scored_after_a_prediction(bundle: Bundle) -> None:
     app = show_all(translation(translation_part="forced", translation_target="a a b"))
-    found = forced_target(bundle=bundle, text=SOURCE, n_tokens=16, target="a a b")
+    found = forced_target(prompt=Prompt(bundle, SOURCE, 16), target="a a b")
     assert not app.exception
     assert [metric.value for metric in app.metric][:2] == [f"{found.log_prob:.3f}", f"{found.per_word:.3f}"]
     assert f"{found.probabilities.min():.3%}" in told(app)

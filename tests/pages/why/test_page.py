@@ -25,6 +25,7 @@ from transformer_core.analysis.why.projections import parameters_saved, tied_que
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
 from transformer_core.analysis.why.sentence_attention import sentence_attention
 from transformer_core.layers.attention import dot_product_scores
+from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 NAMES = (
@@ -119,7 +120,7 @@ def test_sliders_of_the_sentence_show_its_numbers(name: str, key: str, value: fl
     app.slider(key=f"why_{name}_{key}@why").set_value(value).run()
     assert not app.exception
     bundle = open_bundle("sentiment")
-    asked = {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT)), "layer": 2}
+    asked = {"prompt": Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))), "layer": 2}
     if name == "projections":
         share = without_projections(**asked, vectors="tokens", reach=value).share
         assert percent(share) in told(app)
@@ -134,7 +135,7 @@ def test_one_projection_gives_every_score_where_queries_are_fewer_than_keys() ->
     held = {LAYER: 1, HEAD: 2, query_key.SHARE: 1.0, query_key.QUERIES: "half"}
     live = query_key._tied(view, Values({control.name: value for control, value in held.items()}))
     scores, weights = live.pictures[0].figure.panels
-    query = sentence_attention(**view.asked).layer(1).query[2]
+    query = sentence_attention(prompt=view.prompt).layer(1).query[2]
     few = query[: (len(query) + 1) // 2]
     np.testing.assert_allclose(scores.values, dot_product_scores(few, query), atol=1e-5)
     assert [axis.labels for axis in live.pictures[0].figure.axes(scores)] == [
@@ -196,7 +197,7 @@ def test_the_script_repeats_the_numbers(call) -> None:
     function, arguments = call
     bundle = open_bundle("sentiment")
     if function is not gates:
-        arguments = {"bundle": bundle, "text": TEXT, "n_tokens": len(bundle.tokenizer.encode(TEXT)), **arguments}
+        arguments = {"prompt": Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))), **arguments}
     answer = ask(function, **arguments)
     repeats(answer.script, answer.arrays)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformer_core.analysis.arithmetic import attention, blocks, embeddings, output, recurrent
 from transformer_core.analysis.arithmetic.computation import Cell, Computation, Index, apart, entry, greatest, number
 from transformer_core.analysis.arithmetic.forward_pass import Pass, read_through
-from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 from transformer_core.sites import site_of
 
 ROUNDINGS = 1024  # how many roundings of the recorded type a sum may be away before it counts as another number
@@ -188,19 +188,10 @@ def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
     return CellArithmetic(entry(letter, places), cell, number(cell.value), float(recorded[index]), step.sources)
 
 
-def tensor_of(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    name: str,
-    pair: str | None = None,
-    target_ids: tuple[int, ...] | None = None,
-) -> Recomputed:
+def tensor_of(*, prompt: Prompt, name: str, target_ids: tuple[int, ...] | None = None) -> Recomputed:
     """Read a text and return one recorded tensor with its check.
 
     Args:
-        n_tokens: most tokens of the text to read.
         name: such as ``encoder.layer0.self_attention.query``.
         pair: a second text, for a model that reads two at once.
         target_ids: as in read_through.
@@ -208,7 +199,7 @@ def tensor_of(
     Raises:
         ValueError: as read_through, or there is no such tensor.
     """
-    run = read_through(bundle, bundle.tokenizer.encode(text, pair, max_len=n_tokens), target_ids=target_ids)
+    run = read_through(prompt.bundle, prompt.encoding, target_ids=target_ids)
     if name not in run.trace:
         raise ValueError(f"name={name!r} is not recorded; recorded: {', '.join(run.trace)}")
     return recompute(run, name)

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import attention_scope
 from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, outcome_of, read
-from transformer_core.bundle import Bundle
 from transformer_core.layers.dropout import LEVELS, drop
 from transformer_core.probe import Edit
+from transformer_core.prompt import Prompt
 
 MOST_DRAWS = 256
 DRAWS = (1, 4, 16, 64, 256)
@@ -78,13 +78,10 @@ def put_in(head: int, drawn: Tensor) -> Edit:
 
 
 @torch.inference_mode()
-def dropped_weights(
-    *, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int, percent: int, seed: int, draws: int
-) -> DroppedWeights:
+def dropped_weights(*, prompt: Prompt, layer: int, head: int, percent: int, seed: int, draws: int) -> DroppedWeights:
     """Drop the weights of one head, many times, and read the text with each.
 
     Args:
-        n_tokens: most tokens of the text to read.
         layer, head: from 0.
         percent: of the weights that are dropped, 0 to 95.
         seed: of the draws.
@@ -93,6 +90,7 @@ def dropped_weights(
     Raises:
         ValueError: a number outside its range, or as read.
     """
+    bundle = prompt.bundle
     config = bundle.config
     for name, value, least, most in (
         ("layer", layer, 0, config.n_layers - 1),
@@ -102,7 +100,7 @@ def dropped_weights(
     ):
         if not least <= value <= most:
             raise ValueError(f"{name}={value} must be from {least} to {most}")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     site = f"{attention_scope(bundle, layer)}.weights"
     reading = read(bundle, encoding, sites=(site,))
     weights = reading.trace[site][0, head].float().cpu()  # (query_pos, key_pos)

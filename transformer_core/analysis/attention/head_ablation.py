@@ -26,6 +26,7 @@ from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.layers.blocks import EncoderBlock, Stream
+from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
 STRONG = 0.5
@@ -94,21 +95,18 @@ class WithoutHead:
     flips: bool
 
 
-def without_head(
-    *, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int, how: Ablation = "zero"
-) -> WithoutHead:
+def without_head(*, prompt: Prompt, layer: int, head: int, how: Ablation = "zero") -> WithoutHead:
     """Read a text with and without one head.
 
     Args:
-        bundle: of a kind that predicts something from this text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that predicts something from this text.
         layer, head: from 0.
         how: see heads.without.
 
     Raises:
         ValueError: it predicts nothing, or as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     require_outcome(bundle, encoding)
     off = head_off(attention_scope(bundle, layer), head, how)
     before = read(bundle, encoding, sites=()).probabilities
@@ -117,21 +115,20 @@ def without_head(
     return WithoutHead(before, after, winner, after[winner] - before[winner], after[winner] < max(after))
 
 
-def head_effects(*, bundle: Bundle, text: str, n_tokens: int, how: Ablation = "zero") -> HeadEffects:
+def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     """Switch every head off in turn: from each layer on, one pass with a copy of the text for each of its heads.
 
     Below a head nothing changes without it, so that each pass goes on from what the whole pass has there. The passes
     are made on all cores at once.
 
     Args:
-        bundle: of a kind that predicts something from this text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that predicts something from this text.
         how: see heads.without.
 
     Raises:
         ValueError: it predicts nothing, or as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     outcome = require_outcome(bundle, encoding)
     require_ablation(how)
     sites = tuple(f"*.self_attention.{leaf}" for leaf in ("weights", "heads", "residual"))

@@ -15,6 +15,7 @@ from torch import Tensor
 from transformer_core.analysis.outcome import Prediction, is_causal, read, scope_of
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -104,20 +105,20 @@ def attention_scope(bundle: Bundle, layer: int) -> str:
     return scope_of(bundle, f"layer{layer}.self_attention")
 
 
-def heads_of_text(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> Heads:
+def heads_of_text(*, prompt: Prompt, layer: int, head: int) -> Heads:
     """Read a text once: every head's weights, and the steps of one head.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         layer, head: the one whose steps are wanted, from 0.
 
     Raises:
         ValueError: there is no such layer or head, or as read.
     """
+    bundle = prompt.bundle
     if not 0 <= layer < bundle.config.n_layers:
         raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     scope = attention_scope(bundle, layer)
     reading = read_attention(bundle, encoding, sites=(WEIGHTS, f"{scope}.*"))
     return Heads(reading.probabilities, stacked_weights(reading.trace), head_steps(reading.trace, scope, head))
@@ -160,12 +161,11 @@ class Looks:
     sharpest: tuple[int, int]
 
 
-def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int, over: Over = "head") -> Looks:
+def layer_looks(*, prompt: Prompt, layer: int, head: int, over: Over = "head") -> Looks:
     """Return the weights of one head, or of a layer's heads as one.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         layer, head: from 0.
         over: "head" for that head alone, "mean" over the layer's heads (rows still sum to 1), "max" for the greatest
             weight among them (rows may sum to more).
@@ -173,7 +173,7 @@ def layer_looks(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: i
     Raises:
         ValueError: there is no such layer or head, over is not one of these, or as read.
     """
-    weights = heads_of_text(bundle=bundle, text=text, n_tokens=n_tokens, layer=layer, head=head).weights[layer]
+    weights = heads_of_text(prompt=prompt, layer=layer, head=head).weights[layer]
     if over not in ("head", "mean", "max"):
         raise ValueError(f"over={over!r} must be head, mean or max")
     looks = weights[head] if over == "head" else weights.mean(0) if over == "mean" else weights.max(0)
@@ -252,22 +252,21 @@ def real_positions(encoding: Encoding, padding: int) -> np.ndarray:
     return np.array([token_id != padding for token_id in encoding.ids])
 
 
-def head_entropies(*, bundle: Bundle, text: str, n_tokens: int) -> Entropies:
+def head_entropies(*, prompt: Prompt) -> Entropies:
     """Measure the entropy of every head at every token of a text.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
 
     Raises:
         ValueError: as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    weights = stacked_weights(read_attention(bundle, encoding).trace)
-    real = real_positions(encoding, bundle.config.padding)
+    encoding = prompt.encoding
+    weights = stacked_weights(read_attention(prompt.bundle, encoding).trace)
+    real = real_positions(encoding, prompt.bundle.config.padding)
     tokens = entropy(weights)  # (layer, head, query_pos)
     greatest = float(np.log(max(int(real.sum()), 2)))
-    keys = np.cumsum(real) if is_causal(bundle) else np.full(len(real), real.sum())  # (query_pos,)
+    keys = np.cumsum(real) if is_causal(prompt.bundle) else np.full(len(real), real.sum())  # (query_pos,)
     bounds = np.log(np.clip(keys, 2, None))
     several = real & (keys > 1) if (real & (keys > 1)).any() else real
     shares = (tokens / bounds)[..., several].mean(-1)

@@ -17,6 +17,7 @@ from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text,
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.text.encoding import words_of
 
@@ -128,12 +129,11 @@ def _cut_logits(
     return hidden, torch.cat(parts)
 
 
-def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Occlusion:
+def occlusion(*, prompt: Prompt, substitute: Substitute = "mask") -> Occlusion:
     """Measure how much the winner's probability falls when each token is hidden.
 
     Args:
-        bundle: of a kind that predicts something from this text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that predicts something from this text.
         substitute: the token that takes its place, [MASK] or the unknown one; or "cut": it stays, but no other token
             may attend to it, which needs no token that the model never saw. The position whose output is read cannot be
             cut off from itself.
@@ -141,8 +141,8 @@ def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitut
     Raises:
         ValueError: as hidden_logits.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    places, logits = hidden_logits(bundle, encoding, substitute)
+    encoding = prompt.encoding
+    places, logits = hidden_logits(prompt.bundle, encoding, substitute)
     probabilities = logits.softmax(-1).cpu().double().numpy()  # (copy, class)
     winner = int(probabilities[0].argmax())
     change = np.full(len(encoding), np.nan)
@@ -150,7 +150,7 @@ def occlusion(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitut
     return Occlusion(winner, float(probabilities[0, winner]), change)
 
 
-def verdict_evidence(*, bundle: Bundle, text: str, n_tokens: int, substitute: Substitute = "mask") -> Evidence:
+def verdict_evidence(*, prompt: Prompt, substitute: Substitute = "mask") -> Evidence:
     """Compare rollout and the last layer's weights with the effect of hiding each token.
 
     Args:
@@ -159,8 +159,8 @@ def verdict_evidence(*, bundle: Bundle, text: str, n_tokens: int, substitute: Su
     Raises:
         ValueError: as occlusion.
     """
-    flow = attention_flow(bundle=bundle, text=text, n_tokens=n_tokens)
-    hidden = occlusion(bundle=bundle, text=text, n_tokens=n_tokens, substitute=substitute)
+    flow = attention_flow(prompt=prompt)
+    hidden = occlusion(prompt=prompt, substitute=substitute)
     effect = np.abs(hidden.change)
     return Evidence(
         flow.verdict_rollout,
@@ -195,19 +195,18 @@ class WordWorth:
     substitute: Substitute
 
 
-def word_worth(*, bundle: Bundle, text: str, n_tokens: int) -> WordWorth:
+def word_worth(*, prompt: Prompt) -> WordWorth:
     """Measure what hiding each word, all its tokens together, takes from the likeliest outcome.
 
     Args:
-        bundle: of a kind that predicts something from this text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that predicts something from this text.
 
     Raises:
         ValueError: the model predicts nothing from the text.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    words, substitute = words_of(encoding), substitutes(bundle)[0]
-    hidden, logits = hidden_logits(bundle, encoding, substitute, [word.places for word in words])
+    encoding = prompt.encoding
+    words, substitute = words_of(encoding), substitutes(prompt.bundle)[0]
+    hidden, logits = hidden_logits(prompt.bundle, encoding, substitute, [word.places for word in words])
     probabilities = logits.float().softmax(-1).cpu().double().numpy()  # (copy, outcome)
     winner = int(probabilities[0].argmax())
     worth = np.full(len(words), np.nan)

@@ -10,6 +10,7 @@ import numpy as np
 from transformer_core.analysis.attention.heads import read_attention, real_positions, stacked_weights
 from transformer_core.analysis.outcome import outcome_of
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 
@@ -60,17 +61,16 @@ def verdict_row(bundle: Bundle, encoding: Encoding) -> np.ndarray:
     return real / max(real.sum(), 1.0)
 
 
-def attention_flow(*, bundle: Bundle, text: str, n_tokens: int) -> Flow:
+def attention_flow(*, prompt: Prompt) -> Flow:
     """Compute the attention rollout of a text.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
 
     Raises:
         ValueError: as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    weights = stacked_weights(read_attention(bundle, encoding).trace)
-    joined, last, row = rollout(weights), weights[-1].mean(0), verdict_row(bundle, encoding)
+    encoding = prompt.encoding
+    weights = stacked_weights(read_attention(prompt.bundle, encoding).trace)
+    joined, last, row = rollout(weights), weights[-1].mean(0), verdict_row(prompt.bundle, encoding)
     return Flow(joined, last, row @ joined, row @ last)

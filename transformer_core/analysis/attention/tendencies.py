@@ -15,6 +15,7 @@ from transformer_core.analysis.attention.heads import WEIGHTS, entropy, read_att
 from transformer_core.analysis.outcome import is_causal, read
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.text.special import SEP
 from transformer_core.training.corpora.reviews import reviews
@@ -131,19 +132,18 @@ def tendencies_of(
     return Tendencies(scores, mean_weights, uniform, np.stack([_scored([tally])[0] for tally in tallies]))
 
 
-def tendencies_of_text(*, bundle: Bundle, text: str, n_tokens: int) -> Tendencies:
+def tendencies_of_text(*, prompt: Prompt) -> Tendencies:
     """Score every head on one text.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
 
     Raises:
         ValueError: as read.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    weights = [stacked_weights(read_attention(bundle, encoding).trace)]
-    return tendencies_of(weights, [encoding], bundle.config.padding, causal=is_causal(bundle))
+    encoding = prompt.encoding
+    weights = [stacked_weights(read_attention(prompt.bundle, encoding).trace)]
+    return tendencies_of(weights, [encoding], prompt.bundle.config.padding, causal=is_causal(prompt.bundle))
 
 
 def tendencies_of_reviews(

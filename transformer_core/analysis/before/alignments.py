@@ -16,6 +16,7 @@ from transformer_core.generation import greedy
 from transformer_core.models import Translation
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Probe, capture
+from transformer_core.prompt import Prompt
 
 MOST_WORDS = 64
 
@@ -45,39 +46,36 @@ class WordAlignment:
     probabilities: np.ndarray
 
 
-def word_alignment(
-    *, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS, target: str | None = None
-) -> WordAlignment:
+def word_alignment(*, prompt: Prompt, most: int = MOST_WORDS, target: str | None = None) -> WordAlignment:
     """Translate a sentence greedily and return where each word of it looked.
 
     Args:
-        bundle: a seq2seq with attention, which has one layer and one head, or a translation.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq with attention, which has one layer and one head, or a translation.
         most: tokens that are written at most.
         target: a translation to read in place of the model's own.
 
     Raises:
         ValueError: the bundle is of another kind or has no attention, or its tokenizer has no [BOS] and [EOS].
     """
+    bundle = prompt.bundle
     if isinstance(bundle.model, Seq2Seq) and bundle.model.config.attention is None:
         raise ValueError(f"bundle={bundle.name!r} has attention=None, so that it looks nowhere; it must have attention")
-    source = source_of(bundle, text, n_tokens)
+    source = source_of(prompt)
     written = source.written(most) if target is None else source.given(bundle, target, most)
     return _looked_at(bundle, source.ids, source.labels, source.bos_id, written)
 
 
-def words_read(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS) -> tuple[int, ...]:
+def words_read(*, prompt: Prompt, most: int = MOST_WORDS) -> tuple[int, ...]:
     """Translate a sentence greedily and return what the decoder read: the start, then every word but the last.
 
     Args:
-        bundle: a seq2seq or a translation.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq or a translation.
         most: tokens that are written at most.
 
     Raises:
         ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
     """
-    source = source_of(bundle, text, n_tokens)
+    source = source_of(prompt)
     return (source.bos_id, *source.written(most)[:-1])
 
 
@@ -111,19 +109,20 @@ class Source:
         return [*(id_ for id_ in ids if id_ not in special), self.eos_id]
 
 
-def source_of(bundle: Bundle, text: str, n_tokens: int) -> Source:
+def source_of(prompt: Prompt) -> Source:
     """Read a sentence for a seq2seq or a translation.
 
     Raises:
         ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
     """
+    bundle = prompt.bundle
     model, tokenizer = bundle.model, bundle.tokenizer
     if not isinstance(model, Seq2Seq | Translation):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or a translation")
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if bos_id is None or eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
-    encoding = tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    encoding = tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
     source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
     return Source(model, encoding.labels, source_ids, bos_id, eos_id)
 
@@ -181,12 +180,12 @@ def compared(weights: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def both_alignments(
-    *, bundle: Bundle, other: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS, target: str | None = None
+    *, prompt: Prompt, other: Bundle, most: int = MOST_WORDS, target: str | None = None
 ) -> BothAlignments:
     """Let two models look at the same source for the same words.
 
     Args:
-        bundle: a seq2seq with attention.
+        prompt: to a seq2seq with attention.
         other: a translation, with the same tokenizer.
         n_tokens, most: as in word_alignment.
         target: the words; by default those that `bundle` writes.
@@ -194,15 +193,17 @@ def both_alignments(
     Raises:
         ValueError: as word_alignment, or the two cut the sentence differently.
     """
-    own = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens, most=most)
-    others = word_alignment(bundle=other, text=text, n_tokens=n_tokens, most=most)
+    own = word_alignment(prompt=prompt, most=most)
+    others = word_alignment(prompt=Prompt(other, prompt.text, prompt.n_tokens), most=most)
     words = own.translation if target is None else target
     ours, theirs = (
-        word_alignment(bundle=model, text=text, n_tokens=n_tokens, most=most, target=words) for model in (bundle, other)
+        word_alignment(prompt=Prompt(model, prompt.text, prompt.n_tokens), most=most, target=words)
+        for model in (prompt.bundle, other)
     )
     if (ours.source, ours.target) != (theirs.source, theirs.target):
         raise ValueError(
-            f"bundle={bundle.name!r} and other={other.name!r} cut the sentence differently; they must share a tokenizer"
+            f"bundle={prompt.bundle.name!r} and other={other.name!r} cut the sentence differently; "
+            "they must share a tokenizer"
         )
     difference, agree = compared(ours.weights, theirs.weights)
     return BothAlignments(ours, theirs, own.translation, others.translation, difference, agree)
@@ -234,24 +235,24 @@ class OneVector:
     n_annotations: int
 
 
-def one_vector(*, bundle: Bundle, text: str, n_tokens: int, most: int = MOST_WORDS) -> OneVector:
+def one_vector(*, prompt: Prompt, most: int = MOST_WORDS) -> OneVector:
     """Translate greedily, once as trained and once with the mean of all annotations as the context of every word.
 
     The model was trained with attention; one that never had it would have learned to encode more in its summary.
 
     Args:
-        bundle: a seq2seq with attention.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq with attention.
         most: tokens that are written at most.
 
     Raises:
         ValueError: the bundle is of another kind; or as word_alignment.
     """
+    bundle = prompt.bundle
     model, tokenizer = bundle.model, bundle.tokenizer
     if not isinstance(model, Seq2Seq):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
-    looking = word_alignment(bundle=bundle, text=text, n_tokens=n_tokens, most=most)
-    encoding = tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    looking = word_alignment(prompt=prompt, most=most)
+    encoding = tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
     source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
     assert tokenizer.bos_id is not None
     written = _blind(model, source_ids, tokenizer.bos_id, tokenizer.eos_id, min(most, model.config.max_len - 1))

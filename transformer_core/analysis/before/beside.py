@@ -12,6 +12,7 @@ import numpy as np
 from transformer_core.analysis.gpt.next_token import surprisals
 from transformer_core.bundle import Bundle
 from transformer_core.generation import translate
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def foreseen(*, text: str, n_tokens: int, **bundles: Bundle) -> Foreseen:
     first = models[0].tokenizer.to_json()
     if strange := [one.name for one in models if one.tokenizer.to_json() != first]:
         raise ValueError(f"bundle={strange[0]!r} has another tokenizer than {models[0].name!r}; they must share one")
-    found = [surprisals(bundle=one, text=text, n_tokens=n_tokens) for one in models]
+    found = [surprisals(prompt=Prompt(one, text, n_tokens)) for one in models]
     known = len(found[0].labels) - 1
     usual = [next((row for row in one.measured.usual if row.measure == "nats_a_token"), None) for one in models]
     return Foreseen(

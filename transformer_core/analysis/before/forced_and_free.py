@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.before.alignments import MOST_WORDS, source_of
-from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +41,18 @@ class ForcedAndFree:
 
 
 @torch.inference_mode()
-def forced_and_free(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> ForcedAndFree:
+def forced_and_free(*, prompt: Prompt, target: str) -> ForcedAndFree:
     """Read a given translation with the decoder, and let the decoder write its own.
 
     Args:
-        bundle: a seq2seq or a translation.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq or a translation.
         target: the translation; most of its tokens that are read are 64.
 
     Raises:
         ValueError: as source_of, or of the tokenizer.
     """
-    source = source_of(bundle, text, n_tokens)
+    bundle = prompt.bundle
+    source = source_of(prompt)
     most = min(MOST_WORDS, source.model.config.max_len - 1)
     given, written = source.given(bundle, target, most)[-most:], source.written(most)
     read = torch.tensor([[source.bos_id, *given[:-1]]], device=source.ids.device)  # (1, step)

@@ -12,6 +12,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.models.recurrent.layers import Recurrent
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -126,11 +127,11 @@ def layer_of(model: Seq2Seq | RecurrentLm, direction: str) -> Recurrent:
     return layer.backward_layer if direction == "backward" else layer.forward_layer
 
 
-def _read(bundle: Bundle, text: str, n_tokens: int, direction: str) -> tuple[Encoding, Trace, str]:
+def _read(prompt: Prompt, direction: str) -> tuple[Encoding, Trace, str]:
     """Read a sentence and return it, what was recorded of the direction, and the scope of its sites."""
-    model = recurrent_model(bundle)
+    model = recurrent_model(prompt.bundle)
     require_direction(model, direction)
-    encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
     ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
     if isinstance(model, RecurrentLm):
         scope, inputs = "recurrent.", (ids,)
@@ -140,7 +141,7 @@ def _read(bundle: Bundle, text: str, n_tokens: int, direction: str) -> tuple[Enc
     return encoding, capture(model, *inputs, sites=(f"{scope}*",))[1], scope
 
 
-def states_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceStates:
+def states_of_sentence(*, prompt: Prompt, direction: str = "forward") -> SentenceStates:
     """Read a sentence with a trained recurrent layer and return the states that it passes on.
 
     Args:
@@ -149,7 +150,7 @@ def states_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: s
     Raises:
         ValueError: the bundle is of another kind, or there is no such direction.
     """
-    encoding, trace, scope = _read(bundle, text, n_tokens, direction)
+    encoding, trace, scope = _read(prompt, direction)
     hidden = _array(trace, f"{scope}hidden")
     in_order = hidden[::-1] if direction == "backward" else hidden
     norms = np.linalg.norm(in_order, axis=1)
@@ -164,19 +165,18 @@ def states_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: s
     )
 
 
-def gates_of_sentence(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceGates:
+def gates_of_sentence(*, prompt: Prompt, direction: str = "forward") -> SentenceGates:
     """Read a sentence with a trained recurrent layer and return its gates.
 
     Args:
-        bundle: a seq2seq, of which the encoder is read, or an lm.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq, of which the encoder is read, or an lm.
         direction: "forward", or "backward" where an encoder reads both ways.
 
     Raises:
         ValueError: as gated_model, or there is no such direction.
     """
-    model = gated_model(bundle)
-    encoding, trace, scope = _read(bundle, text, n_tokens, direction)
+    model = gated_model(prompt.bundle)
+    encoding, trace, scope = _read(prompt, direction)
     names = GATES[model.config.unit]
     gates = np.stack([_array(trace, scope + name) for name in names])  # (gate, pos, unit)
     backward = direction == "backward"

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
-from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent.cells import State
+from transformer_core.prompt import Prompt
 
 PARTS = {
     "tanh": ("candidate",),
@@ -54,21 +54,20 @@ class OneStep:
 
 
 @torch.inference_mode()
-def one_step(*, bundle: Bundle, text: str, n_tokens: int, place: int, direction: str = "forward") -> OneStep:
+def one_step(*, prompt: Prompt, place: int, direction: str = "forward") -> OneStep:
     """Read a sentence with a trained recurrent layer up to a place, and take that step apart.
 
     Args:
-        bundle: a seq2seq, of which the encoder is read, or an lm.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq, of which the encoder is read, or an lm.
         place: of the token whose step it is, counted from 0 in the sentence's order.
         direction: "forward", or "backward" where an encoder reads both ways.
 
     Raises:
         ValueError: the bundle is of another kind, there is no such direction, or no such place.
     """
-    model = recurrent_model(bundle)
+    model = recurrent_model(prompt.bundle)
     layer = layer_of(model, direction)
-    encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
     if not 0 <= place < len(encoding):
         raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}, the tokens of the text")
     ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
-from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent.cells import GruCell, State, StepRecorder
 from transformer_core.models.recurrent.layers import Recurrent
+from transformer_core.prompt import Prompt
 
 
 class PrintedGruCell(GruCell):
@@ -57,24 +57,23 @@ class PrintedGru:
 
 
 @torch.inference_mode()
-def printed_gru(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> PrintedGru:
+def printed_gru(*, prompt: Prompt, direction: str = "forward") -> PrintedGru:
     """Read a sentence with a trained GRU, and again with the same weights as the printed formula has them.
 
     Departure: the printed version was not trained; a model that was would have other weights.
 
     Args:
-        bundle: a seq2seq, of which the encoder is read, or an lm; its unit is gru.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq, of which the encoder is read, or an lm; its unit is gru.
         direction: "forward", or "backward" where an encoder reads both ways.
 
     Raises:
         ValueError: the bundle is of another kind or unit, or there is no such direction.
     """
-    model = recurrent_model(bundle)
+    model = recurrent_model(prompt.bundle)
     layer = layer_of(model, direction)
     if not isinstance(layer.cell, GruCell):
-        raise ValueError(f"bundle={bundle.name!r} is of unit={model.config.unit!r}; it must be gru")
-    encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+        raise ValueError(f"bundle={prompt.bundle.name!r} is of unit={model.config.unit!r}; it must be gru")
+    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
     ids = torch.tensor([encoding.ids], device=layer.cell.hidden_proj.weight.device)
     twin = PrintedGruCell(layer.cell.d_input, layer.cell.d_hidden)
     twin.input_proj, twin.hidden_proj = layer.cell.input_proj, layer.cell.hidden_proj

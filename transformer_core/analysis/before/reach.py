@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
-from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import CELLS, initialize_cell
 from transformer_core.models.recurrent.layers import Recurrent
+from transformer_core.prompt import Prompt
 
 SYSTEMS = ("plain", "gru", "lstm", "attention")
 LONGEST, WIDEST = 256, 64
@@ -124,20 +124,19 @@ class SentenceReach:
     half: int
 
 
-def sentence_reach(*, bundle: Bundle, text: str, n_tokens: int, direction: str = "forward") -> SentenceReach:
+def sentence_reach(*, prompt: Prompt, direction: str = "forward") -> SentenceReach:
     """Measure the gradient from the last state of a trained recurrent layer to each of its inputs.
 
     Args:
-        bundle: a seq2seq, of which the encoder is read, or an lm.
-        n_tokens: most tokens of the text to read.
+        prompt: to a seq2seq, of which the encoder is read, or an lm.
         direction: "forward", or "backward" where an encoder reads both ways.
 
     Raises:
         ValueError: the bundle is of another kind, or there is no such direction.
     """
-    model = recurrent_model(bundle)
+    model = recurrent_model(prompt.bundle)
     layer = layer_of(model, direction)
-    encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, model.config.max_len))
+    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
     backward = direction == "backward"
     with torch.inference_mode(False), torch.enable_grad():
         ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)

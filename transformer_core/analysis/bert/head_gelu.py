@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.bert.masked_words import bert_of, hidden_text, tensors
-from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.models.bert import MlmHead
+from transformer_core.prompt import Prompt
 
 KINDS = ("gelu", "gelu_tanh")
 
@@ -54,11 +54,11 @@ def head_scores(head: MlmHead, x: Tensor, kind: str) -> Tensor:
 
 
 @torch.inference_mode()
-def head_gelu(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...], place: int, top: int) -> HeadGelu:
+def head_gelu(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int) -> HeadGelu:
     """Read a text and ask its masked-word head twice.
 
     Args:
-        bundle: a bert.
+        prompt: to a bert.
         n_tokens, hidden: as of fill_in.
         place: of the mask whose guesses are named.
         top: how many.
@@ -66,11 +66,11 @@ def head_gelu(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ..
     Raises:
         ValueError: the bundle is no bert, or there is no mask at the place.
     """
-    model = bert_of(bundle)
-    read = hidden_text(bundle, text, n_tokens, hidden)
+    model = bert_of(prompt.bundle)
+    read = hidden_text(prompt, hidden)
     if place not in read.places:
         raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
-    ids, segment_ids = tensors(bundle, [read.masked.ids], read.masked.segment_ids)
+    ids, segment_ids = tensors(prompt.bundle, [read.masked.ids], read.masked.segment_ids)
     x = model.encoder(ids, segment_ids=segment_ids)  # (1, pos, d_model)
     scores = torch.stack(
         [head_scores(model.mlm_head, x, kind)[0].float().cpu() for kind in KINDS]
@@ -81,7 +81,7 @@ def head_gelu(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ..
     apart = (exact - by_tanh).abs()
     best = chances[0, place].topk(top).indices
     return HeadGelu(
-        words=tuple(map(bundle.tokenizer.label_of, best.tolist())),
+        words=tuple(map(prompt.bundle.tokenizer.label_of, best.tolist())),
         ids=best.numpy(),
         chances=chances[:, place, best].numpy(),
         inside=inside[place].numpy(),

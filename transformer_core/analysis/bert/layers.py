@@ -24,6 +24,7 @@ from transformer_core.analysis.bert.masked_words import (
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 MOST_SCORED = 1 << 24  # scores held at once
 
@@ -106,7 +107,7 @@ def _settled(first: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def by_layer(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...], place: int, top: int = 5) -> ByLayer:
+def by_layer(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 5) -> ByLayer:
     """Follow the guesses behind one mask from stage to stage.
 
     Args:
@@ -117,17 +118,17 @@ def by_layer(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...
     Raises:
         ValueError: there is no mask at the place, or a place cannot be hidden.
     """
-    read = hidden_text(bundle, text, n_tokens, hidden)
+    read = hidden_text(prompt, hidden)
     if place not in read.places:
         raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
-    x = _stages(bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
-    logits = bert_of(bundle).mlm_head(x).float().cpu()  # (stage, vocab)
+    x = _stages(prompt.bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
+    logits = bert_of(prompt.bundle).mlm_head(x).float().cpu()  # (stage, vocab)
     probabilities = logits.softmax(-1)
     best = logits.topk(min(top, logits.shape[1])).indices  # the probabilities of close ones may be equal
     words, true_id = best[-1].tolist(), read.true_ids[read.places.index(place)]
     if true_id is not None and true_id not in words:
         words.append(true_id)
-    stages, label = len(logits), bundle.tokenizer.label_of
+    stages, label = len(logits), prompt.bundle.tokenizer.label_of
     ranks = torch.stack([ranks_of(logits, torch.full((stages,), word)) for word in words], dim=1)
     return ByLayer(
         words=tuple(map(label, words)),
@@ -143,16 +144,17 @@ def by_layer(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...
 
 
 @torch.inference_mode()
-def each_by_layer(*, bundle: Bundle, text: str, n_tokens: int) -> EachByLayer:
+def each_by_layer(*, prompt: Prompt) -> EachByLayer:
     """Hide each token of a text by itself and follow the answer from stage to stage.
 
     Raises:
         ValueError: the text has no token of its own, or the vocabulary has no [MASK].
     """
-    encoding, mask_id, model = encode_masks(bundle, text, n_tokens), mask_token_id(bundle.tokenizer), bert_of(bundle)
+    bundle = prompt.bundle
+    encoding, mask_id, model = encode_masks(prompt), mask_token_id(bundle.tokenizer), bert_of(bundle)
     places = own_places(encoding)
     if not places:
-        raise ValueError(f"text={text[:60]!r} has no token that can be hidden")
+        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
     rows = [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
     scored = bundle.config.vocab_size * (bundle.config.n_layers + 1)
     step = max(1, min(MOST_TOKENS_AT_ONCE // len(encoding), MOST_SCORED // scored))

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformer_core.bundle import Bundle
 from transformer_core.models import Bert
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.text import MASK, Encoding, Tokenizer
 
 MOST_TOKENS_AT_ONCE = 2_048
@@ -57,16 +58,16 @@ def mask_token_id(tokenizer: Tokenizer) -> int:
     return tokenizer.mask_id
 
 
-def encode_masks(bundle: Bundle, text: str, n_tokens: int, pair: str | None = None) -> Encoding:
+def encode_masks(prompt: Prompt) -> Encoding:
     """Cut a text, or a pair, of which [MASK] stands for the vocabulary's own mask, however that is spelled.
 
     Raises:
         ValueError: as Tokenizer.encode.
     """
-    tokenizer = bundle.tokenizer
+    tokenizer = prompt.bundle.tokenizer
     spelled = MASK if tokenizer.mask_id is None else tokenizer.token_of(tokenizer.mask_id)
-    second = None if pair is None else pair.replace(MASK, spelled)
-    return tokenizer.encode(text.replace(MASK, spelled), second, max_len=n_tokens)
+    second = None if prompt.pair is None else prompt.pair.replace(MASK, spelled)
+    return tokenizer.encode(prompt.text.replace(MASK, spelled), second, max_len=prompt.n_tokens)
 
 
 def own_places(encoding: Encoding) -> tuple[int, ...]:
@@ -93,15 +94,15 @@ def hide(encoding: Encoding, places: Sequence[int], tokenizer: Tokenizer) -> Enc
     return replace(encoding, **columns)
 
 
-def hidden_text(bundle: Bundle, text: str, n_tokens: int, hidden: Sequence[int], pair: str | None = None) -> Hidden:
+def hidden_text(prompt: Prompt, hidden: Sequence[int]) -> Hidden:
     """Hide tokens of a text, beside those that it hides itself by spelling [MASK].
 
     Raises:
         ValueError: as encode_masks and hide.
     """
-    original = encode_masks(bundle, text, n_tokens, pair)
-    masked = hide(original, hidden, bundle.tokenizer)
-    mask_id = mask_token_id(bundle.tokenizer)
+    original = encode_masks(prompt)
+    masked = hide(original, hidden, prompt.bundle.tokenizer)
+    mask_id = mask_token_id(prompt.bundle.tokenizer)
     places = tuple(place for place, id_ in enumerate(masked.ids) if id_ == mask_id)
     true_ids = tuple(None if original.ids[place] == mask_id else original.ids[place] for place in places)
     return Hidden(original, masked, places, true_ids)
@@ -213,7 +214,7 @@ class EachHidden:
 
 
 @torch.inference_mode()
-def fill_in(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...], top: int = 8) -> Filled:
+def fill_in(*, prompt: Prompt, hidden: tuple[int, ...], top: int = 8) -> Filled:
     """Guess the words behind all masks of a text, in one pass.
 
     Args:
@@ -225,15 +226,15 @@ def fill_in(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...]
     """
     if not 1 <= top <= MOST_GUESSES:
         raise ValueError(f"top={top} must be from 1 to {MOST_GUESSES}")
-    read = hidden_text(bundle, text, n_tokens, hidden)
+    read = hidden_text(prompt, hidden)
     if not read.places:
         raise ValueError("hidden=() hides nothing, and the text has no [MASK]; at least one token must be hidden")
-    logits = logits_of(bundle, read.masked, read.places)  # (mask, vocab)
+    logits = logits_of(prompt.bundle, read.masked, read.places)  # (mask, vocab)
     probabilities = logits.softmax(-1)
     known = torch.tensor([0 if id_ is None else id_ for id_ in read.true_ids])
     is_known = torch.tensor([id_ is not None for id_ in read.true_ids])
     best = probabilities.topk(min(top, probabilities.shape[1]))
-    label = bundle.tokenizer.label_of
+    label = prompt.bundle.tokenizer.label_of
     return Filled(
         places=np.array(read.places),
         ids=best.indices.numpy(),
@@ -248,18 +249,18 @@ def fill_in(*, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...]
 
 
 @torch.inference_mode()
-def each_hidden(*, bundle: Bundle, text: str, n_tokens: int) -> EachHidden:
+def each_hidden(*, prompt: Prompt) -> EachHidden:
     """Hide each token of a text by itself and guess it from all the others; masks of the text stay masks.
 
     Raises:
         ValueError: the text has no token of its own, or the vocabulary has no [MASK].
     """
-    encoding, mask_id = encode_masks(bundle, text, n_tokens), mask_token_id(bundle.tokenizer)
+    encoding, mask_id = encode_masks(prompt), mask_token_id(prompt.bundle.tokenizer)
     places = own_places(encoding)
     if not places:
-        raise ValueError(f"text={text[:60]!r} has no token that can be hidden")
+        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
     rows = [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
-    logits = logits_at(bundle, rows, places, encoding.segment_ids)  # (token, vocab)
+    logits = logits_at(prompt.bundle, rows, places, encoding.segment_ids)  # (token, vocab)
     true_ids = torch.tensor([encoding.ids[place] for place in places])
     ranks, probabilities = ranks_of(logits, true_ids), logits.softmax(-1)
     best = probabilities.max(-1)
@@ -268,7 +269,7 @@ def each_hidden(*, bundle: Bundle, text: str, n_tokens: int) -> EachHidden:
         labels=tuple(encoding.labels[place] for place in places),
         probabilities=probabilities.gather(1, true_ids[:, None])[:, 0].numpy(),
         ranks=ranks.numpy(),
-        guesses=tuple(map(bundle.tokenizer.label_of, best.indices.tolist())),
+        guesses=tuple(map(prompt.bundle.tokenizer.label_of, best.indices.tolist())),
         guess_probabilities=best.values.numpy(),
         share_first=float((ranks == 1).double().mean()),
     )

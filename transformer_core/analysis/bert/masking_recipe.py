@@ -16,7 +16,7 @@ from transformer_core.analysis.bert.masked_words import (
     mask_token_id,
     own_places,
 )
-from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 from transformer_core.text import MASK_ID, SPECIAL_TOKENS, Encoding, Tokenizer
 from transformer_core.training.objectives import mask_words
 
@@ -111,9 +111,7 @@ def _corrupted(
 
 
 @torch.inference_mode()
-def masking_recipe(
-    *, bundle: Bundle, text: str, n_tokens: int, probability: float, seed: int, copies: int = 2_000
-) -> Recipe:
+def masking_recipe(*, prompt: Prompt, probability: float, seed: int, copies: int = 2_000) -> Recipe:
     """Mask a text as in training: once to look at, with this seed, and many times to count.
 
     Args:
@@ -126,10 +124,10 @@ def masking_recipe(
     """
     if not 1 <= copies <= MOST_COPIES:
         raise ValueError(f"copies={copies} must be from 1 to {MOST_COPIES}")
-    encoding, tokenizer = encode_masks(bundle, text, n_tokens), bundle.tokenizer
+    encoding, tokenizer = encode_masks(prompt), prompt.bundle.tokenizer
     mask_id, own = mask_token_id(tokenizer), choosable_places(encoding)
     if not own:
-        raise ValueError(f"text={text[:60]!r} has no token that can be chosen")
+        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be chosen")
     read, chosen = _corrupted(encoding, tokenizer, copies, probability, seed)
     ids = torch.tensor(encoding.ids)
     changed = torch.where(read == mask_id, 1, torch.where(read == ids, 3, 2))
@@ -149,7 +147,7 @@ def masking_recipe(
 
 
 @torch.inference_mode()
-def three_ways(*, bundle: Bundle, text: str, n_tokens: int, seed: int, exchanges: int = 4) -> ThreeWays:
+def three_ways(*, prompt: Prompt, seed: int, exchanges: int = 4) -> ThreeWays:
     """Treat every token of a text in each of the recipe's three ways by itself, and ask the head for the true word.
 
     Args:
@@ -161,18 +159,18 @@ def three_ways(*, bundle: Bundle, text: str, n_tokens: int, seed: int, exchanges
     """
     if not 1 <= exchanges <= MOST_EXCHANGES:
         raise ValueError(f"exchanges={exchanges} must be from 1 to {MOST_EXCHANGES}")
-    encoding, tokenizer = encode_masks(bundle, text, n_tokens), bundle.tokenizer
+    encoding, tokenizer = encode_masks(prompt), prompt.bundle.tokenizer
     places = own_places(encoding)
     if not places:
-        raise ValueError(f"text={text[:60]!r} has no token that can be hidden")
+        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
     ordinary = _special_first(tokenizer)[len(SPECIAL_TOKENS) :].numpy()
     drawn = np.random.default_rng(seed).choice(ordinary, (exchanges, len(places)))  # (exchange, token)
     instead = np.concatenate([np.full((1, len(places)), mask_token_id(tokenizer)), drawn])
     pairs = [(place, int(id_)) for ids in instead for place, id_ in zip(places, ids, strict=True)]
     rows = [[*encoding.ids[:place], id_, *encoding.ids[place + 1 :]] for place, id_ in pairs]
     true_ids = torch.tensor([encoding.ids[place] for place in places])
-    changed = logits_at(bundle, rows, [place for place, _ in pairs], encoding.segment_ids)
-    kept = logits_of(bundle, encoding, places)
+    changed = logits_at(prompt.bundle, rows, [place for place, _ in pairs], encoding.segment_ids)
+    kept = logits_of(prompt.bundle, encoding, places)
     logits = torch.cat([changed, kept]).reshape(exchanges + 2, len(places), -1)  # (row, token, vocab)
     shares = logits.softmax(-1)[:, torch.arange(len(places)), true_ids].double()  # (row, token)
     first = (logits.argmax(-1) == true_ids).double()

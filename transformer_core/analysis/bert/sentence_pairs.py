@@ -20,6 +20,7 @@ from transformer_core.analysis.bert.masked_words import (
 )
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Probe, capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 ORDERS = ("ab", "ba", "aa", "bb")
@@ -99,20 +100,20 @@ def follows(
     return torch.cat(found)
 
 
-def encode_pair(bundle: Bundle, text: str, pair: str, n_tokens: int) -> Encoding:
+def encode_pair(prompt: Prompt) -> Encoding:
     """Cut a pair of sentences into tokens, no more than there is room for.
 
     Raises:
         ValueError: a sentence has no tokens, or as Tokenizer.encode.
     """
-    for name, sentence in (("text", text), ("pair", pair)):
-        if not sentence.strip():
+    for name, sentence in (("text", prompt.text), ("pair", prompt.pair)):
+        if not (sentence or "").strip():
             raise ValueError(f"{name}={sentence!r} must be a sentence")
-    return encode_masks(bundle, text, n_tokens, pair)
+    return encode_masks(prompt)
 
 
 @torch.inference_mode()
-def pair_verdict(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> PairVerdict:
+def pair_verdict(*, prompt: Prompt) -> PairVerdict:
     """Judge a pair of sentences in both orders, and each sentence with itself.
 
     Args:
@@ -121,23 +122,26 @@ def pair_verdict(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> Pair
     Raises:
         ValueError: as encode_pair and follows.
     """
-    sentences = {"a": text, "b": pair}
-    encodings = [encode_pair(bundle, sentences[order[0]], sentences[order[1]], n_tokens) for order in ORDERS]
-    shares = [float(follows(bundle, [encoding.ids], encoding.segment_ids)) for encoding in encodings]
+    sentences = {"a": prompt.text, "b": prompt.pair}
+    encodings = [
+        encode_pair(Prompt(prompt.bundle, sentences[order[0]], prompt.n_tokens, sentences[order[1]]))
+        for order in ORDERS
+    ]
+    shares = [float(follows(prompt.bundle, [encoding.ids], encoding.segment_ids)) for encoding in encodings]
     return PairVerdict(ORDERS, np.array(shares), encodings[0].truncated)
 
 
 @torch.inference_mode()
-def words_of_pair(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> WordsOfPair:
+def words_of_pair(*, prompt: Prompt) -> WordsOfPair:
     """Hide each token of a pair by itself, and return how far the verdict moves.
 
     Raises:
         ValueError: as encode_pair and follows, or the vocabulary has no [MASK].
     """
-    encoding = encode_pair(bundle, text, pair, n_tokens)
+    encoding = encode_pair(prompt)
     places = own_places(encoding)
-    rows = [encoding.ids, *(hide(encoding, (place,), bundle.tokenizer).ids for place in places)]
-    shares = follows(bundle, rows, encoding.segment_ids).double().numpy()
+    rows = [encoding.ids, *(hide(encoding, (place,), prompt.bundle.tokenizer).ids for place in places)]
+    shares = follows(prompt.bundle, rows, encoding.segment_ids).double().numpy()
     usual, hidden = float(shares[0]), shares[1:]
     return WordsOfPair(
         places=np.array(places),
@@ -203,13 +207,14 @@ def _segment_matrix(bundle: Bundle) -> Tensor:
 
 
 @torch.inference_mode()
-def segment_rows(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> SegmentRows:
+def segment_rows(*, prompt: Prompt) -> SegmentRows:
     """Return the segment matrix and the lengths of what is added up at every token of a pair.
 
     Raises:
         ValueError: the model has no two segment vectors, or as encode_pair.
     """
-    matrix, encoding = _segment_matrix(bundle).float().cpu(), encode_pair(bundle, text, pair, n_tokens)
+    bundle = prompt.bundle
+    matrix, encoding = _segment_matrix(bundle).float().cpu(), encode_pair(prompt)
     ids, segment_ids = tensors(bundle, [encoding.ids], encoding.segment_ids)
     part, sites = bert_of(bundle).encoder, ("embedding.*",)
     _, trace = capture(part, ids, segment_ids=segment_ids, sites=sites, until="embedding.residual")
@@ -234,13 +239,13 @@ def segment_rows(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> Segm
 
 
 @torch.inference_mode()
-def without_segments(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> WithoutSegments:
+def without_segments(*, prompt: Prompt) -> WithoutSegments:
     """Judge a pair with its segment vectors exchanged, through the probe; the weights stay as they are.
 
     Raises:
         ValueError: as segment_rows, and as follows.
     """
-    matrix, encoding = _segment_matrix(bundle), encode_pair(bundle, text, pair, n_tokens)
+    matrix, encoding = _segment_matrix(prompt.bundle), encode_pair(prompt)
     own = torch.tensor(encoding.segment_ids, device=matrix.device)
     instead: dict[str, Callable[[Tensor], Tensor]] = {
         "swapped": lambda x: matrix[1 - own].expand_as(x),
@@ -249,7 +254,7 @@ def without_segments(*, bundle: Bundle, text: str, pair: str, n_tokens: int) -> 
         "all_b": lambda x: matrix[1].expand_as(x),
     }
     shares = [
-        float(follows(bundle, [encoding.ids], encoding.segment_ids, edits={SITE: edit} if edit else None))
+        float(follows(prompt.bundle, [encoding.ids], encoding.segment_ids, edits={SITE: edit} if edit else None))
         for edit in map(instead.get, CHANGES)
     ]
     return WithoutSegments(CHANGES, np.array(shares))

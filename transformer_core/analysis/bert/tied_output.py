@@ -10,8 +10,8 @@ import torch
 
 from transformer_core.analysis.bert.masked_words import bert_of, hidden_text, ranks_of, tensors
 from transformer_core.analysis.words.vocabulary import unit_rows
-from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 
 SITES = ("mlm_head.transformed", "mlm_head.logits")
 
@@ -63,9 +63,7 @@ class OneScore:
 
 
 @torch.inference_mode()
-def one_score(
-    *, bundle: Bundle, text: str, n_tokens: int, hidden: tuple[int, ...], place: int, word_id: int, top: int = 8
-) -> OneScore:
+def one_score(*, prompt: Prompt, hidden: tuple[int, ...], place: int, word_id: int, top: int = 8) -> OneScore:
     """Decompose the score of one word behind one mask.
 
     Args:
@@ -77,12 +75,12 @@ def one_score(
     Raises:
         ValueError: there is no mask at the place, no such word, or a place cannot be hidden.
     """
-    model, label = bert_of(bundle), bundle.tokenizer.label_of
+    model, label = bert_of(prompt.bundle), prompt.bundle.tokenizer.label_of
     word = label(word_id)
-    read = hidden_text(bundle, text, n_tokens, hidden)
+    read = hidden_text(prompt, hidden)
     if place not in read.places:
         raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
-    ids, segment_ids = tensors(bundle, [read.masked.ids], read.masked.segment_ids)
+    ids, segment_ids = tensors(prompt.bundle, [read.masked.ids], read.masked.segment_ids)
     _, trace = capture(model, ids, segment_ids=segment_ids, sites=SITES)
     transformed, scores = (trace[site][0, place].float().cpu() for site in SITES)  # (d_model), (vocab)
     proj, embedding = model.mlm_head.output.proj, model.encoder.embedding.token.weight

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.bert.masked_words import tensors
-from transformer_core.bundle import Bundle
 from transformer_core.models import TokenClassifier
+from transformer_core.prompt import Prompt
 from transformer_core.text.encoding import words_of
 
 OUTSIDE = "O"
@@ -80,15 +80,16 @@ def kind_of_label(label: str) -> str:
 
 
 @torch.inference_mode()
-def token_labels(*, bundle: Bundle, text: str, n_tokens: int) -> TokenLabels:
+def token_labels(*, prompt: Prompt) -> TokenLabels:
     """Label every token of a text.
 
     Raises:
         ValueError: the model is no token classifier, or as Tokenizer.encode.
     """
+    bundle = prompt.bundle
     if not isinstance(bundle.model, TokenClassifier):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a tagger")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     ids, segments = tensors(bundle, [encoding.ids], encoding.segment_ids)
     logits = bundle.model(ids, segment_ids=segments)
     probabilities = logits[0].float().softmax(-1).cpu().numpy()  # (pos, label)
@@ -99,7 +100,7 @@ def token_labels(*, bundle: Bundle, text: str, n_tokens: int) -> TokenLabels:
         labels=labels,
         tokens=encoding.labels,
         probabilities=probabilities,
-        words=tuple(text[word.start : word.end] for word in words),
+        words=tuple(prompt.text[word.start : word.end] for word in words),
         places=tuple(word.places for word in words),
         chosen=chosen,
         names=(),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.layers import ReadReviews, read_reviews, require_reviews
 from transformer_core.analysis.outcome import one_text
-from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 MOST_BINS = 20
 TEMPERATURES = np.geomspace(0.25, 8.0, 141)
@@ -100,21 +100,14 @@ def _sure(logits: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def calibration(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    reviews: int,
-    bins: int = 10,
-    temperature: float = 1.0,
-    read: ReadReviews | None = None,
+    *, prompt: Prompt, reviews: int, bins: int = 10, temperature: float = 1.0, read: ReadReviews | None = None
 ) -> Calibration:
     """Compare a model's confidence on held-out built-in reviews with how often it is right.
 
     The reviews are read once; another temperature costs no forward pass.
 
     Args:
-        bundle: a classifier of negative and positive.
+        prompt: to a classifier of negative and positive.
         text, n_tokens: the sentence whose own confidence is placed among the bins, and how many tokens of it are read.
         reviews: how many.
         bins: from 2 to 20, between one half and 1.
@@ -124,6 +117,7 @@ def calibration(
     Raises:
         ValueError: the bundle has other classes, or a number is outside its range.
     """
+    bundle = prompt.bundle
     require_reviews(bundle, "reviews", reviews)
     if not 2 <= bins <= MOST_BINS:
         raise ValueError(f"bins={bins} must be from 2 to {MOST_BINS}")
@@ -141,10 +135,7 @@ def calibration(
     low, high = wilson(hits, counts)
     best = best_temperature(logits[::2], labels[::2])
     with torch.no_grad():
-        own = (
-            bundle.model(one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens)))[0].cpu().double()
-            / temperature
-        )
+        own = bundle.model(one_text(bundle, prompt.encoding))[0].cpu().double() / temperature
     here = float(own.softmax(-1).max())
     return Calibration(
         edges,

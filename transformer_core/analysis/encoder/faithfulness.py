@@ -21,6 +21,7 @@ from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.training.corpora.reviews import reviews
 
@@ -113,28 +114,25 @@ def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], w
     return logits.softmax(-1)[:, winner].cpu().double().numpy().reshape(len(orders), count + 1)
 
 
-def deletion(
-    *, bundle: Bundle, text: str, n_tokens: int, steps: int = 32, baseline: Baseline = "mask", seed: int = 0
-) -> Deletion:
+def deletion(*, prompt: Prompt, steps: int = 32, baseline: Baseline = "mask", seed: int = 0) -> Deletion:
     """Hide a text's words in the order of each measure and at random, and record the winner's probability after each.
 
     Args:
-        bundle: a classifier with a token to hide words behind.
-        n_tokens: most tokens of the text to read.
+        prompt: to a classifier with a token to hide words behind.
         steps, baseline: of integrated gradients, see saliency.
         seed: of the random orders.
 
     Raises:
         ValueError: as saliency; or there is nothing to hide words behind, or there are fewer than two.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     own = [place for place, special in enumerate(encoding.special) if not special]
-    if hiding_token(bundle) is None or len(own) < FEWEST_WORDS:
-        raise ValueError(f"text={text!r:.40} has {len(own)} words to hide; at least {FEWEST_WORDS} are needed")
-    values, found = values_of(bundle, text, n_tokens, steps=steps, baseline=baseline)
+    if hiding_token(prompt.bundle) is None or len(own) < FEWEST_WORDS:
+        raise ValueError(f"text={prompt.text!r:.40} has {len(own)} words to hide; at least {FEWEST_WORDS} are needed")
+    values, found = values_of(prompt, steps=steps, baseline=baseline)
     rng = np.random.default_rng(seed)
     orders = hiding_orders(values, own) + [rng.permutation(own).tolist() for _ in range(RANDOM)]
-    falls = _left(bundle, encoding, orders, found.winner)  # (order, 1 + word)
+    falls = _left(prompt.bundle, encoding, orders, found.winner)  # (order, 1 + word)
     falls = np.concatenate([falls[: len(MEASURES)], falls[len(MEASURES) :].mean(0, keepdims=True)])
     hidden, shares = np.linspace(0, 1, len(own) + 1), np.linspace(0, 1, POINTS)
     area = np.array([np.trapezoid(fall, hidden) for fall in falls])
@@ -159,9 +157,7 @@ def deletion_on_reviews(*, bundle: Bundle, count: int) -> DeletionOnReviews:
     texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
     baseline: Baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
     most = bundle.config.max_len
-    each = [
-        deletion(bundle=bundle, text=text, n_tokens=most, steps=STEPS, baseline=baseline) for text in counted(texts)
-    ]
+    each = [deletion(prompt=Prompt(bundle, text, most), steps=STEPS, baseline=baseline) for text in counted(texts)]
     areas = np.stack([one.area for one in each])  # (review, order)
     wins = np.bincount(areas.argmin(1), minlength=areas.shape[1])
     area = areas.mean(0)
@@ -238,29 +234,29 @@ def cascade(bundle: Bundle, seed: int) -> Iterator[Bundle]:
         yield replace(bundle, model=model)
 
 
-def sanity_check(*, bundle: Bundle, text: str, n_tokens: int, shuffles: int, seed: int = 0) -> SanityCheck:
+def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck:
     """Shuffle a model's weights from the top down and compare each measure with that of the trained model.
 
     Args:
-        bundle: a classifier; it is not changed.
-        n_tokens: most tokens of the text to read.
+        prompt: to a classifier; it is not changed.
         shuffles: how many times, each with a seed of its own; from 1 to 8.
         seed: of the first.
 
     Raises:
         ValueError: shuffles is outside its range, or the bundle is not a classifier.
     """
+    bundle = prompt.bundle
     if not 1 <= shuffles <= MOST_SHUFFLES:
         raise ValueError(f"shuffles={shuffles} must be from 1 to {MOST_SHUFFLES}")
     classifier_of(bundle)
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     token_ids, words = one_text(bundle, encoding), ~np.array(encoding.special)
     baseline: Baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
     with torch.no_grad():
         between = winner_and_rival(bundle.model(token_ids)[0])
 
     def maps_of(some: Bundle) -> np.ndarray:
-        return values_of(some, text, n_tokens, steps=STEPS, baseline=baseline, between=between)[0]
+        return values_of(Prompt(some, prompt.text, prompt.n_tokens), steps=STEPS, baseline=baseline, between=between)[0]
 
     def chance_of(some: Bundle) -> float:
         with torch.no_grad():

@@ -20,6 +20,7 @@ from transformer_core.models.classifier import POOLERS, Classifier
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import SILENT, capture
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.text import make_batch
 from transformer_core.training.corpora.grammar import Language
 from transformer_core.training.corpora.reviews import reviews
@@ -117,18 +118,18 @@ def winner_and_rival(logits: Tensor) -> tuple[int, int]:
     return best[0], best[1]
 
 
-def layer_verdicts(*, bundle: Bundle, text: str, n_tokens: int) -> LayerVerdicts:
+def layer_verdicts(*, prompt: Prompt) -> LayerVerdicts:
     """Read a text and ask the class map at every depth.
 
     Args:
-        bundle: a classifier.
-        n_tokens: most tokens of the text to read.
+        prompt: to a classifier.
 
     Raises:
         ValueError: the bundle is not a classifier of at least two classes.
     """
+    bundle = prompt.bundle
     classifier_of(bundle)
-    token_ids = one_text(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
+    token_ids = one_text(bundle, prompt.encoding)
     stream, final = streams(bundle, token_ids)
     logits = class_logits(bundle, sentence_vectors(bundle, stream, token_ids))[:, :, 0]  # (pooling, depth, class)
     winner, rival = winner_and_rival(final[0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
 from transformer_core.analysis.outcome import read
-from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,24 +48,24 @@ class LogitSum:
     below: float
 
 
-def logit_sum(*, bundle: Bundle, text: str, n_tokens: int, target: int | None = None) -> LogitSum:
+def logit_sum(*, prompt: Prompt, target: int | None = None) -> LogitSum:
     """Decompose a class's logit, or the margin of the verdict.
 
     Args:
-        bundle: a classifier.
-        n_tokens: most tokens of the text to read.
+        prompt: to a classifier.
         target: a class, or None for the winner's logit minus the rival's.
 
     Raises:
         ValueError: there is no such class, or the bundle is not a classifier of at least two.
     """
+    bundle = prompt.bundle
     class_map = classifier_of(bundle).class_proj
     n_classes = bundle.config.n_classes
     if target is not None and not 0 <= target < n_classes:
         raise ValueError(f"target={target} must be from 0 to {n_classes - 1}, or None")
     pooled = "cls_embedding" if bundle.config.pooling == "cls" else "mean_embedding"
     site = pooled if bundle.config.pooler == "none" else "pooled"
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     trace = read(bundle, encoding, sites=(site, "class_logits")).trace
     logits = trace["class_logits"][0]
     winner, rival = winner_and_rival(logits)

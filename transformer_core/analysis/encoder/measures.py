@@ -15,6 +15,7 @@ from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import FEWEST, rank_correlation, ranks
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.reviews import reviews
 
 MEASURES: tuple[str, ...] = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
@@ -58,32 +59,32 @@ def hiding_token(bundle: Bundle) -> Substitute | None:
     return "mask" if tokenizer.mask_id is not None else "unk" if tokenizer.unk_id is not None else None
 
 
-def margin_lost(bundle: Bundle, text: str, n_tokens: int, winner: int, rival: int) -> np.ndarray:
+def margin_lost(prompt: Prompt, winner: int, rival: int) -> np.ndarray:
     """Return the margin minus what is left of it when each token is hidden; not a number where none can be.
 
     Shapes:
         returns: (pos,), in logits
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    lost, substitute = np.full(len(encoding), np.nan), hiding_token(bundle)
+    encoding = prompt.encoding
+    lost, substitute = np.full(len(encoding), np.nan), hiding_token(prompt.bundle)
     if substitute is not None:
-        places, logits = hidden_logits(bundle, encoding, substitute)
+        places, logits = hidden_logits(prompt.bundle, encoding, substitute)
         left = (logits[:, winner] - logits[:, rival]).cpu().double().numpy()  # (copy,)
         lost[places] = left[0] - left[1:]
     return lost
 
 
 def values_of(
-    bundle: Bundle, text: str, n_tokens: int, *, steps: int, baseline: Baseline, between: tuple[int, int] | None = None
+    prompt: Prompt, *, steps: int, baseline: Baseline, between: tuple[int, int] | None = None
 ) -> tuple[np.ndarray, Saliency]:
     """Return all measures of a text, (measure, pos), and the gradients with their check.
 
     Args:
         between: the classes whose margin is meant; winner and rival where None.
     """
-    found = saliency(bundle=bundle, text=text, n_tokens=n_tokens, steps=steps, baseline=baseline, between=between)
-    flow = attention_flow(bundle=bundle, text=text, n_tokens=n_tokens)
-    lost = margin_lost(bundle, text, n_tokens, found.winner, found.rival)
+    found = saliency(prompt=prompt, steps=steps, baseline=baseline, between=between)
+    flow = attention_flow(prompt=prompt)
+    lost = margin_lost(prompt, found.winner, found.rival)
     rows = (found.norms, found.products, found.integrated, lost, flow.verdict_rollout, flow.verdict_last)
     return np.stack([np.asarray(row, dtype=np.float64) for row in rows]), found
 
@@ -108,19 +109,18 @@ def pairs_of(rho: np.ndarray) -> np.ndarray:
     return rho[..., rows, cols]
 
 
-def measures(*, bundle: Bundle, text: str, n_tokens: int, steps: int = 32, baseline: Baseline = "mask") -> Measures:
+def measures(*, prompt: Prompt, steps: int = 32, baseline: Baseline = "mask") -> Measures:
     """Measure in six ways what a verdict is based on, and how far any two agree.
 
     Args:
-        bundle: a classifier.
-        n_tokens: most tokens of the text to read.
+        prompt: to a classifier.
         steps, baseline: of integrated gradients, see saliency.
 
     Raises:
         ValueError: as saliency.
     """
-    values, found = values_of(bundle, text, n_tokens, steps=steps, baseline=baseline)
-    words = ~np.array(bundle.tokenizer.encode(text, max_len=n_tokens).special)
+    values, found = values_of(prompt, steps=steps, baseline=baseline)
+    words = ~np.array(prompt.encoding.special)
     sizes = np.abs(values[:, words])  # (measure, word)
     rho = np.full((len(MEASURES), len(MEASURES)), np.nan)
     chance = np.full_like(rho, np.nan)
@@ -201,7 +201,7 @@ def agreement_on_reviews(*, bundle: Bundle, count: int) -> Agreement:
     baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
     for text in counted(texts):
         encoding = bundle.tokenizer.encode(text, max_len=bundle.config.max_len)
-        values, _ = values_of(bundle, text, len(encoding), steps=STEPS, baseline=baseline)
+        values, _ = values_of(Prompt(bundle, text, len(encoding)), steps=STEPS, baseline=baseline)
         words = ~np.array(encoding.special)
         first = first_words(values, words)
         rhos.append(rank_matrix(values[:, words]))

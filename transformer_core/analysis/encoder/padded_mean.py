@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.encoder.layers import class_logits, classifier_of, winner_and_rival
-from transformer_core.bundle import Bundle
 from transformer_core.models.output import mean_over_real_tokens
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,23 +38,24 @@ class PaddedMean:
 
 
 @torch.inference_mode()
-def padded_mean(*, bundle: Bundle, text: str, n_tokens: int, pads: int) -> PaddedMean:
+def padded_mean(*, prompt: Prompt, pads: int) -> PaddedMean:
     """Read a text with 0, 1, ... pads behind it, and take both means of what the encoder returns.
 
     Args:
-        bundle: a classifier.
+        prompt: to a classifier.
         n_tokens: most tokens of the text to read; fewer where the model has no room for the padding behind them.
         pads: the most padding.
 
     Raises:
         ValueError: the bundle is no classifier of two classes, or has no padding token, or pads is out of range.
     """
+    bundle = prompt.bundle
     model, padding = classifier_of(bundle), bundle.config.padding
     if bundle.config.pad_id is None:
         raise ValueError(f"bundle={bundle.name!r} has no padding token")
     if not 1 <= pads < bundle.config.max_len:
         raise ValueError(f"pads={pads} must be from 1 to {bundle.config.max_len - 1}")
-    ids = bundle.tokenizer.encode(text, max_len=min(n_tokens, bundle.config.max_len - pads)).ids
+    ids = bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, bundle.config.max_len - pads)).ids
     device = next(model.parameters()).device
     rows = torch.tensor([[*ids, *[padding] * pads]], device=device)
     real, whole = [], []

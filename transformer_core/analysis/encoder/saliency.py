@@ -16,6 +16,7 @@ from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Probe
+from transformer_core.prompt import Prompt
 
 Baseline = Literal["mask", "zero"]
 EMBEDDING = "encoder.embedding.token_embedding"
@@ -98,19 +99,12 @@ def baseline_of(bundle: Bundle, token_ids: Tensor, special: tuple[bool, ...], ba
 
 
 def saliency(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    steps: int = 32,
-    baseline: Baseline = "mask",
-    between: tuple[int, int] | None = None,
+    *, prompt: Prompt, steps: int = 32, baseline: Baseline = "mask", between: tuple[int, int] | None = None
 ) -> Saliency:
     """Measure gradient norm, gradient times input and integrated gradients of the verdict's margin.
 
     Args:
-        bundle: a classifier.
-        n_tokens: most tokens of the text to read.
+        prompt: to a classifier.
         steps: of the integral, from 1 to 256; each costs a pass there and back.
         baseline: see Saliency.
         between: the two classes whose margin is meant, in place of the likeliest ones.
@@ -118,10 +112,11 @@ def saliency(
     Raises:
         ValueError: steps is outside its range, there is no such baseline, or the bundle is not a classifier.
     """
+    bundle = prompt.bundle
     table = classifier_of(bundle).encoder.embedding.token
     if not 1 <= steps <= MOST_STEPS:
         raise ValueError(f"steps={steps} must be from 1 to {MOST_STEPS}")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     token_ids = one_text(bundle, encoding)
     with torch.no_grad():
         winner, rival = between or winner_and_rival(bundle.model(token_ids)[0])

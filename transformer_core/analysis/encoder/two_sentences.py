@@ -15,7 +15,7 @@ from transformer_core.analysis.encoder.layers import (
     winner_and_rival,
 )
 from transformer_core.analysis.outcome import one_text
-from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 
 SHARE = 0.5
 
@@ -85,21 +85,22 @@ def apart(one: Tensor, other: Tensor) -> Tensor:
     return (one - other).norm(dim=-1) / lengths.clamp(min=1e-12)
 
 
-def sentence_pair(*, bundle: Bundle, text: str, other: str, n_tokens: int) -> SentencePair:
+def sentence_pair(*, prompt: Prompt, other: str) -> SentencePair:
     """Read two sentences and compare them at every depth.
 
     Args:
-        bundle: a classifier.
+        prompt: to a classifier.
         text, other: the two sentences.
         n_tokens: how many tokens of each are read at most.
 
     Raises:
         ValueError: the bundle is not a classifier of at least two classes.
     """
+    bundle = prompt.bundle
     classifier_of(bundle)
     place = POOLINGS.index("cls" if bundle.config.pooling == "cls" else "mean")
     flows, vectors, finals = [], [], []
-    encodings = [bundle.tokenizer.encode(words, max_len=n_tokens) for words in (text, other)]
+    encodings = [bundle.tokenizer.encode(words, max_len=prompt.n_tokens) for words in (prompt.text, other)]
     for encoding in encodings:
         token_ids = one_text(bundle, encoding)
         stream, logits = streams(bundle, token_ids)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import read, scope_of
-from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
+from transformer_core.prompt import Prompt
 
 LEAST_REACH = 4.0
 POINTS = 801
@@ -74,19 +74,18 @@ def value_and_slope(function: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Te
     return y.detach(), slope
 
 
-def own_activations(*, bundle: Bundle, text: str, n_tokens: int, layer: int, token: int) -> OwnActivations:
+def own_activations(*, prompt: Prompt, layer: int, token: int) -> OwnActivations:
     """Return the activations as curves, and where one layer's pre-activations of a text lie on their axis.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         layer: whose feed-forward layer, from 0.
         token: the one that is counted by itself, from 0.
 
     Raises:
         ValueError: there is no such layer or token.
     """
-    values = pre_activations(bundle, text, n_tokens, layer)  # (pos, d_ff)
+    values = pre_activations(prompt, layer)  # (pos, d_ff)
     require_index("token", token, len(values))
     reach = max(LEAST_REACH, math.ceil(float(values.abs().max())))
     x = torch.linspace(-reach, reach, POINTS, dtype=torch.float64)  # (point)
@@ -108,20 +107,20 @@ def own_activations(*, bundle: Bundle, text: str, n_tokens: int, layer: int, tok
         token_below_zero=float((own < 0).mean()),
         **_difference("axis", x),
         **_difference("own", values.flatten()),
-        used=bundle.config.activation,
+        used=prompt.bundle.config.activation,
     )
 
 
-def pre_activations(bundle: Bundle, text: str, n_tokens: int, layer: int) -> Tensor:
+def pre_activations(prompt: Prompt, layer: int) -> Tensor:
     """Return one layer's pre-activations of a text. # (pos, d_ff)
 
     Raises:
         ValueError: there is no such layer.
     """
-    require_index("layer", layer, bundle.config.n_layers)
-    site = scope_of(bundle, f"layer{layer}.feed_forward.pre_activation")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    return read(bundle, encoding, sites=(site,)).trace[site][0].float().cpu()
+    require_index("layer", layer, prompt.bundle.config.n_layers)
+    site = scope_of(prompt.bundle, f"layer{layer}.feed_forward.pre_activation")
+    encoding = prompt.encoding
+    return read(prompt.bundle, encoding, sites=(site,)).trace[site][0].float().cpu()
 
 
 def require_index(name: str, value: int, size: int) -> None:

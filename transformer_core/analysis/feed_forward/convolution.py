@@ -14,9 +14,9 @@ from torch.nn.functional import conv1d
 from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import read, scope_of
 from transformer_core.analysis.parts import reading_part
-from transformer_core.bundle import Bundle
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,22 +54,22 @@ def convolved(layer: FeedForward, x: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def as_convolution(*, bundle: Bundle, text: str, n_tokens: int, layer: int) -> Convolution:
+def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
     """Compute a feed-forward layer of a text as two convolutions.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         layer: from 0.
 
     Raises:
         ValueError: there is no such layer.
     """
+    bundle = prompt.bundle
     require_index("layer", layer, bundle.config.n_layers)
     post = bundle.config.norm_order == "post"
     into = scope_of(bundle, f"layer{layer}.{'self_attention' if post else 'feed_forward'}.norm.normalized")
     out = scope_of(bundle, f"layer{layer}.feed_forward.output")
-    trace = read(bundle, bundle.tokenizer.encode(text, max_len=n_tokens), sites=(into, out)).trace
+    trace = read(bundle, prompt.encoding, sites=(into, out)).trace
     block = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer])
     x, recorded = trace[into], trace[out][0]  # (1, pos, d_model) and (pos, d_model)
     again, backwards = convolved(block.feed_forward, x)[0], convolved(block.feed_forward, x.flip(1)).flip(1)[0]

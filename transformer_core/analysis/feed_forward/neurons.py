@@ -18,6 +18,7 @@ from transformer_core.analysis.rank_correlation import RankCorrelation, rank_cor
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding, make_batch
 from transformer_core.training.corpora import reviews
 
@@ -41,23 +42,23 @@ class Neurons:
     columns: np.ndarray
 
 
-def neurons(*, bundle: Bundle, text: str, n_tokens: int, layer: int, top: int) -> Neurons:
+def neurons(*, prompt: Prompt, layer: int, top: int) -> Neurons:
     """Return a layer's activations of a text and the strongest neurons.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         layer: from 0.
         top: how many neurons, at most d_ff.
 
     Raises:
         ValueError: there is no such layer, or not so many neurons.
     """
+    bundle = prompt.bundle
     require_index("layer", layer, bundle.config.n_layers)
     if not 1 <= top <= bundle.config.d_ff:
         raise ValueError(f"top={top} must be from 1 to d_ff={bundle.config.d_ff}")
     site = scope_of(bundle, f"layer{layer}.feed_forward.activation")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     activation = read(bundle, encoding, sites=(site,)).trace[site][0].float().cpu()  # (pos, neuron)
     return Neurons(
         activation.numpy(),
@@ -104,15 +105,16 @@ class WithoutNeuron:
     rank: int
 
 
-def without_neuron(*, bundle: Bundle, text: str, n_tokens: int, layer: int, neuron: int) -> WithoutNeuron:
+def without_neuron(*, prompt: Prompt, layer: int, neuron: int) -> WithoutNeuron:
     """Set one neuron of a layer to zero, and each of the others in turn, and return how far the verdict moves.
 
     Raises:
         ValueError: there is no such layer or neuron, or the model predicts nothing from the text.
     """
+    bundle = prompt.bundle
     require_index("layer", layer, bundle.config.n_layers)
     require_index("neuron", neuron, bundle.config.d_ff)
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     require_outcome(bundle, encoding)
     site = scope_of(bundle, f"layer{layer}.feed_forward.activation")
     reading = read(bundle, encoding, sites=(site,))

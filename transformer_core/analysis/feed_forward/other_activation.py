@@ -13,6 +13,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.text import make_batch
 from transformer_core.training.corpora import reviews
 
@@ -88,13 +89,13 @@ def other_activation(name: str, layers: str = "*") -> Mapping[str, Edit]:
     return {f"{scope}.pre_activation": remember, f"{scope}.activation": exchange}
 
 
-def swapped_activation(*, bundle: Bundle, text: str, n_tokens: int) -> Swapped:
+def swapped_activation(*, prompt: Prompt) -> Swapped:
     """Return what a model predicts from a text with each activation, in all layers and in each layer alone.
 
     Raises:
         ValueError: it predicts nothing.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     require_outcome(bundle, encoding)
     used = bundle.config.activation
 

@@ -12,6 +12,7 @@ from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device
 from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 LARGE = 30_000_000
 MOST_LENGTH = 128
@@ -50,19 +51,18 @@ def lengths_for(bundle: Bundle) -> tuple[int, ...]:
 
 
 @torch.inference_mode()
-def cache_times(*, bundle: Bundle, text: str, n_tokens: int, measurement: int) -> CacheTimes:
+def cache_times(*, prompt: Prompt, measurement: int) -> CacheTimes:
     """Measure one more token after the text, which is repeated to the length that is needed.
 
     Args:
-        bundle: a GPT.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT.
         measurement: names this measurement; another number asks for another one.
 
     Raises:
         ValueError: the bundle is not a GPT.
     """
-    model, ids = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens).ids
-    lengths = lengths_for(bundle)
+    model, ids = gpt_of(prompt.bundle), prompt.encoding.ids
+    lengths = lengths_for(prompt.bundle)
     repeated = [ids[place % len(ids)] for place in range(lengths[-1])]
     batch = ids_on_device(model, repeated)  # (1, pos)
     empty = model.start(batch[:, :0])

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
 from transformer_core.analysis.gpt.lens import stage_sites
-from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 
@@ -101,27 +101,24 @@ class BothReadings:
     unmasked: Reading
 
 
-def both_readings(*, bundle: Bundle, text: str, n_tokens: int) -> BothReadings:
+def both_readings(*, prompt: Prompt) -> BothReadings:
     """Read a text with the causal mask and without it; arguments as in changed_word.
 
     Raises:
         ValueError: the bundle is not a GPT.
     """
-    return _both(gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens).ids)
+    return _both(gpt_of(prompt.bundle), prompt.encoding.ids)
 
 
 def _both(model: Gpt, ids: Sequence[int]) -> BothReadings:
     return BothReadings(_reading(model, ids, None), _reading(model, ids, every_pair(ids, model)))
 
 
-def changed_word(
-    *, bundle: Bundle, text: str, n_tokens: int, place: int, words: str, own: BothReadings | None = None
-) -> Changed:
+def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | None = None) -> Changed:
     """Write other words over a text from a place on, and see what moves.
 
     Args:
-        bundle: a GPT.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT.
         place: of the first token to write over, from 0.
         words: what to write; of more than fits, the end is left out.
         own: what both_readings returns for the same text, if it is there already.
@@ -129,10 +126,10 @@ def changed_word(
     Raises:
         ValueError: place is out of range, words is empty, or the bundle is not a GPT.
     """
-    model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
+    model, encoding = gpt_of(prompt.bundle), prompt.encoding
     if not 0 <= place < len(encoding):
         raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}")
-    written = bundle.tokenizer.encode(words).ids
+    written = prompt.bundle.tokenizer.encode(words).ids
     if not written:
         raise ValueError("words='' must hold at least one token")
     ids = replaced_from(encoding, place, written)
@@ -144,7 +141,7 @@ def changed_word(
     earlier = [moves[:, : max(start, 0)].max(0) for moves in (masked, unmasked)]  # (pos before the change)
     return Changed(
         before=encoding.labels,
-        after=tuple(bundle.tokenizer.labels_of(ids)),
+        after=tuple(prompt.bundle.tokenizer.labels_of(ids)),
         place=start,
         replaced=replaced,
         masked=masked,
@@ -173,17 +170,16 @@ def _apart(before: Reading, after: Reading) -> tuple[np.ndarray, np.ndarray]:
 
 
 @torch.inference_mode()
-def without_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Unmasked:
+def without_mask(*, prompt: Prompt) -> Unmasked:
     """Read a text with every position seeing all others, though the model was trained to see only what came before.
 
     Args:
-        bundle: a GPT.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT.
 
     Raises:
         ValueError: the bundle is not a GPT.
     """
-    model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
+    model, encoding = gpt_of(prompt.bundle), prompt.encoding
     ids = ids_on_device(model, encoding.ids)
     came = ids[0, 1:, None]  # (pos - 1, 1)
     bits, likeliest = [], []
@@ -193,7 +189,7 @@ def without_mask(*, bundle: Bundle, text: str, n_tokens: int) -> Unmasked:
         likeliest.append(logits.argmax(-1).tolist())
 
     def named(row: list[int]) -> tuple[str, ...]:
-        found = (labels_after(bundle.tokenizer, encoding.ids[:k], [id_])[0] for k, id_ in enumerate(row, 1))
+        found = (labels_after(prompt.bundle.tokenizer, encoding.ids[:k], [id_])[0] for k, id_ in enumerate(row, 1))
         return "", *found
 
     right = [sum(map(int.__eq__, row, encoding.ids[1:])) for row in likeliest]

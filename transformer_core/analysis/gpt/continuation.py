@@ -18,6 +18,7 @@ import torch
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, gpt_of, ids_on_device, labels_after
 from transformer_core.bundle import Bundle
 from transformer_core.generation.sampling import Written, chances, greedy_words, sample
+from transformer_core.prompt import Prompt
 
 How = Literal["greedy", "sample"]
 MOST_STEPS = 128
@@ -144,19 +145,19 @@ class Continuation:
 
 
 @lru_cache(maxsize=16)
-def continuation(bundle: Bundle, text: str, n_tokens: int, rules: Rules) -> Continuation:
+def continuation(prompt: Prompt, rules: Rules) -> Continuation:
     """Return a model's continuation of a text; the last few are kept, so that more steps cost only these.
 
     Raises:
         ValueError: the bundle is not a GPT, or the rules are out of range.
     """
-    vocab = gpt_of(bundle).config.vocab_size
+    vocab = gpt_of(prompt.bundle).config.vocab_size
     if rules.how not in get_args(How):
         raise ValueError(f"how={rules.how!r} must be one of {', '.join(get_args(How))}")
     for step, id_ in rules.choices:
         if not (0 <= step < MOST_STEPS and 0 <= id_ < vocab):
             raise ValueError(f"choices={(step, id_)} must be a step below {MOST_STEPS} and an id below {vocab}")
-    return Continuation(bundle, bundle.tokenizer.encode(text, max_len=n_tokens).ids, rules)
+    return Continuation(prompt.bundle, prompt.encoding.ids, rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +181,7 @@ class WrittenOn:
 
 def written_on(
     *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
+    prompt: Prompt,
     how: How,
     temperature: float,
     top_k: int | None,
@@ -194,8 +193,7 @@ def written_on(
     """Let a model continue a text.
 
     Args:
-        bundle: a GPT.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT.
         how, temperature, top_k, top_p, seed, choices: see Rules.
         steps: tokens to write.
 
@@ -205,13 +203,13 @@ def written_on(
     if not 0 <= steps <= MOST_STEPS:
         raise ValueError(f"steps={steps} must be from 0 to {MOST_STEPS}")
     rules = Rules(how, temperature, top_k, top_p, seed, choices)
-    done = continuation(bundle, text, n_tokens, rules).upto(steps)
-    known = [step.token_id for step in done if step.token_id < bundle.tokenizer.vocab_size]
+    done = continuation(prompt, rules).upto(steps)
+    known = [step.token_id for step in done if step.token_id < prompt.bundle.tokenizer.vocab_size]
     return WrittenOn(
         steps=done,
-        written=bundle.tokenizer.decode(known),
+        written=prompt.bundle.tokenizer.decode(known),
         bits=np.array([-math.log2(max(step.probability, TINY)) for step in done]),
-        ended=bool(done) and done[-1].token_id == bundle.tokenizer.eos_id,
+        ended=bool(done) and done[-1].token_id == prompt.bundle.tokenizer.eos_id,
     )
 
 
@@ -250,19 +248,18 @@ def period_of(ids: Sequence[int], *, rounds: int = ROUNDS) -> tuple[int, int]:
     return 0, -1
 
 
-def greedy_loop(*, bundle: Bundle, text: str, n_tokens: int, steps: int) -> GreedyLoop:
+def greedy_loop(*, prompt: Prompt, steps: int) -> GreedyLoop:
     """Continue greedily and look for a loop at the end.
 
     Args:
-        bundle: a GPT.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT.
         steps: tokens to write.
 
     Raises:
         ValueError: as written_on.
     """
     greedily = {"how": "greedy", "temperature": 1.0, "top_k": None, "top_p": None, "seed": 0, "choices": ()}
-    written = written_on(bundle=bundle, text=text, n_tokens=n_tokens, steps=steps, **greedily)
+    written = written_on(prompt=prompt, steps=steps, **greedily)
     period, since = period_of([step.token_id for step in written.steps])
     again = tuple(step.label for step in written.steps[since : since + period]) if period else ()
     return GreedyLoop(written, period, since, again)

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.models.recurrent import RecurrentLm
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 FRAGMENTS = 3  # tokens back that can hold the beginning of a character which a token ends
@@ -63,22 +64,19 @@ def ids_on_device(model: Gpt | RecurrentLm, ids: Sequence[int]) -> Tensor:
 
 @lru_cache(maxsize=4)
 @torch.inference_mode()
-def kept_logits(bundle: Bundle, text: str, n_tokens: int) -> Kept:
+def kept_logits(prompt: Prompt) -> Kept:
     """Read a text, or return what is kept of it: of the last four that were asked for.
-
-    Args:
-        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: the bundle is no language model, or the text has no token.
     """
-    model = language_model_of(bundle)
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    model = language_model_of(prompt.bundle)
+    encoding = prompt.encoding
     logits = model(ids_on_device(model, encoding.ids))[0].float().cpu()  # (pos, vocab)
     return Kept(encoding.ids, encoding.labels, logits)
 
 
-def logits_at(bundle: Bundle, text: str, n_tokens: int, place: int) -> tuple[Kept, Tensor]:
+def logits_at(prompt: Prompt, place: int) -> tuple[Kept, Tensor]:
     """Return what is kept of a text, and the scores of the token at a place.
 
     Shapes:
@@ -90,7 +88,7 @@ def logits_at(bundle: Bundle, text: str, n_tokens: int, place: int) -> tuple[Kep
     Raises:
         ValueError: place is out of range.
     """
-    kept = kept_logits(bundle, text, n_tokens)
+    kept = kept_logits(prompt)
     if not 1 <= place <= len(kept.ids):
         raise ValueError(f"place={place} must be from 1 to {len(kept.ids)}: the first token has nothing before it")
     return kept, kept.logits[place - 1]

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
-from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 MOST_PLACES = 32
@@ -61,20 +61,19 @@ def stage_sites(model: Gpt) -> tuple[str, ...]:
 
 
 @torch.inference_mode()
-def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: int) -> Lens:
+def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
     """Read a text and let every layer answer.
 
     Args:
-        bundle: a GPT; of a post-norm model the stream is normalised as it is, so only the output matrix is applied.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT; of a post-norm model the stream is normalised as it is, so only the output matrix is applied.
         first: the first place shown: how many tokens have been read there.
         count: how many places to show; fewer where the text ends before.
 
     Raises:
         ValueError: first or count is out of range, or the bundle is not a GPT.
     """
-    model = gpt_of(bundle)
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    model = gpt_of(prompt.bundle)
+    encoding = prompt.encoding
     if not 1 <= first <= len(encoding):
         raise ValueError(f"first={first} must be from 1 to {len(encoding)}")
     if not 1 <= count <= MOST_PLACES:
@@ -95,7 +94,7 @@ def logit_lens(*, bundle: Bundle, text: str, n_tokens: int, first: int, count: i
     choice, probability, answer_probability, answer_rank, bits = map(torch.stack, zip(*stages, strict=True))
     agrees = (choice == answer).int()  # (stage, place)
     settled = len(sites) - agrees.flip(0).cumprod(0).sum(0)
-    ids, tokenizer = encoding.ids, bundle.tokenizer
+    ids, tokenizer = encoding.ids, prompt.bundle.tokenizer
     named = [tuple(_labels(tokenizer, ids, places, row)) for row in (answer, *choice)]
     return Lens(
         places=tuple(places),

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after, logits_at
-from transformer_core.bundle import Bundle
 from transformer_core.generation.sampling import chances
+from transformer_core.prompt import Prompt
 
 MOST_SHOWN = 50
 
@@ -73,24 +73,25 @@ class Expected:
     came_rank: int
 
 
-def surprisals(*, bundle: Bundle, text: str, n_tokens: int) -> Surprisals:
+def surprisals(*, prompt: Prompt) -> Surprisals:
     """Measure every token of a text: -log2 of the probability that it was given beforehand.
 
     Args:
-        bundle: a GPT or a recurrent language model.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT or a recurrent language model.
 
     Raises:
         ValueError: as kept_logits.
     """
-    kept = kept_logits(bundle, text, n_tokens)
+    kept = kept_logits(prompt)
     log_chances = kept.logits.log_softmax(-1)  # (pos, vocab)
     came = torch.tensor(kept.ids[1:], dtype=torch.long)[:, None]  # (pos - 1, 1)
     own = log_chances[:-1].gather(1, came)  # (pos - 1, 1)
     rank = (log_chances[:-1] > own).sum(-1) + 1
     bits = (-own[:, 0] / math.log(2)).double().numpy()
     likeliest = kept.logits.argmax(-1).tolist()
-    named = (labels_after(bundle.tokenizer, kept.ids[:place], [id_])[0] for place, id_ in enumerate(likeliest, 1))
+    named = (
+        labels_after(prompt.bundle.tokenizer, kept.ids[:place], [id_])[0] for place, id_ in enumerate(likeliest, 1)
+    )
     return Surprisals(
         labels=kept.labels,
         bits=np.concatenate([[np.nan], bits]),
@@ -103,19 +104,18 @@ def surprisals(*, bundle: Bundle, text: str, n_tokens: int) -> Surprisals:
     )
 
 
-def expected(*, bundle: Bundle, text: str, n_tokens: int, place: int, top: int) -> Expected:
+def expected(*, prompt: Prompt, place: int, top: int) -> Expected:
     """Return what was held likely at one place of a text.
 
     Args:
-        bundle: a GPT or a recurrent language model.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT or a recurrent language model.
         place: how many tokens have been read; their number asks what comes after the text.
         top: how many of the likeliest tokens to name.
 
     Raises:
         ValueError: place or top is out of range, or as kept_logits.
     """
-    kept, logits = logits_at(bundle, text, n_tokens, place)
+    kept, logits = logits_at(prompt, place)
     chances = logits.softmax(-1)  # (vocab,)
     if not 1 <= top <= MOST_SHOWN:
         raise ValueError(f"top={top} must be from 1 to {MOST_SHOWN}")
@@ -124,7 +124,7 @@ def expected(*, bundle: Bundle, text: str, n_tokens: int, place: int, top: int) 
     came = float(chances[came_id]) if came_id >= 0 else 0.0
     return Expected(
         ids=best.indices.numpy(),
-        labels=labels_after(bundle.tokenizer, kept.ids[:place], best.indices.tolist()),
+        labels=labels_after(prompt.bundle.tokenizer, kept.ids[:place], best.indices.tolist()),
         probabilities=best.values.numpy(),
         rest=max(0.0, 1.0 - float(best.values.sum())),
         n_rest=len(chances) - len(best.values),
@@ -198,21 +198,12 @@ class Draws:
 
 
 def redrawn(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    place: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    top: int,
+    *, prompt: Prompt, place: int, temperature: float, top_k: int | None, top_p: float | None, top: int
 ) -> Redrawn:
     """Apply sampling rules to the logits of one place; a text that was read is not read again.
 
     Args:
-        bundle: a GPT or a recurrent language model.
-        n_tokens: most tokens of the text to read.
+        prompt: to a GPT or a recurrent language model.
         place: how many tokens have been read.
         temperature, top_k, top_p: as in generation.sampling.chances.
         top: how many tokens to name.
@@ -220,14 +211,14 @@ def redrawn(
     Raises:
         ValueError: as logits_at and chances.
     """
-    kept, logits = logits_at(bundle, text, n_tokens, place)
+    kept, logits = logits_at(prompt, place)
     before, heated = logits.softmax(-1), chances(logits, temperature=temperature)
     after = chances(logits, temperature=temperature, top_k=top_k, top_p=top_p)  # (vocab,)
     best = before.topk(min(top, MOST_SHOWN, len(before)))
     shown, survives = after[best.indices], after > 0
     return Redrawn(
         ids=best.indices.numpy(),
-        labels=labels_after(bundle.tokenizer, kept.ids[:place], best.indices.tolist()),
+        labels=labels_after(prompt.bundle.tokenizer, kept.ids[:place], best.indices.tolist()),
         before=best.values.numpy(),
         after=shown.numpy(),
         kept=survives[best.indices].numpy(),
@@ -243,9 +234,7 @@ def redrawn(
 
 def drawn(
     *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
+    prompt: Prompt,
     place: int,
     temperature: float,
     top_k: int | None,
@@ -265,7 +254,7 @@ def drawn(
     """
     if not 1 <= draws <= MOST_DRAWS:
         raise ValueError(f"draws={draws} must be from 1 to {MOST_DRAWS:,}")
-    kept, logits = logits_at(bundle, text, n_tokens, place)
+    kept, logits = logits_at(prompt, place)
     odds = chances(logits, temperature=temperature, top_k=top_k, top_p=top_p)  # (vocab,)
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.multinomial(odds, draws, replacement=True, generator=generator)  # (draw,)
@@ -278,7 +267,7 @@ def drawn(
 
     share, count = with_rest(odds), with_rest(counts)
     spread = np.sqrt(draws * share * (1 - share).clip(0.0))
-    name = labels_after(bundle.tokenizer, kept.ids[:place], [*best.tolist(), int(tokens[0])])
+    name = labels_after(prompt.bundle.tokenizer, kept.ids[:place], [*best.tolist(), int(tokens[0])])
     return Draws(
         labels=name[:-1],
         chances=share,

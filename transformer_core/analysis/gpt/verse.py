@@ -16,6 +16,7 @@ from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device
 from transformer_core.bundle import Bundle
 from transformer_core.measured import LOOKS
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 
 SIGNS = "，。"
 POEMS_AT_ONCE = 64
@@ -98,13 +99,13 @@ def _as_written(weights: np.ndarray) -> np.ndarray:
     return np.concatenate([np.zeros_like(weights[..., :1, :]), weights[..., :-1, :]], axis=-2)
 
 
-def poem_head(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int) -> PoemHead:
+def poem_head(*, prompt: Prompt, layer: int, head: int) -> PoemHead:
     """Read a poem and return what one head looks at, at each character.
 
     Raises:
         ValueError: the bundle is no Gpt.
     """
-    model, encoding = gpt_of(bundle), bundle.tokenizer.encode(text, max_len=n_tokens)
+    model, encoding = gpt_of(prompt.bundle), prompt.encoding
     site = f"decoder.layer{layer}.self_attention.weights"
     _, trace = capture(model, ids_on_device(model, encoding.ids), sites=(site,), until=site)
     weights = trace[site][0, head].float().cpu().numpy()  # (query_pos, key_pos)

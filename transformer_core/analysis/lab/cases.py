@@ -24,6 +24,7 @@ from transformer_core.bundle_files import LANGUAGES
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 from transformer_core.training.batching import padded
@@ -220,19 +221,18 @@ def answer_id(cases: Cases) -> int:
     return int(asked[-1])
 
 
-def one_case(*, bundle: Bundle, text: str, n_tokens: int, answer: int | str | None = None) -> Cases:
+def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     """Return one text with what is asked of it.
 
     Args:
-        bundle: of a kind of ANSWERING.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind of ANSWERING.
         answer: a class or the id of a token; of a translation the target; by default what the model itself finds
             likeliest, or translates greedily.
 
     Raises:
         ValueError: the model answers nothing, as a BERT without a [MASK]; there is no such class or token.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     if bundle.kind not in ANSWERING:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(ANSWERING)}")
     if bundle.kind in WRITING:

@@ -19,6 +19,7 @@ from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, da
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
+from transformer_core.prompt import Prompt
 from transformer_core.sites import site_of
 
 Code = tuple[object, ...]
@@ -201,7 +202,7 @@ def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
     bundle = cases.bundle
     most = bundle.config.max_len if n_tokens is None else n_tokens
     if bundle.kind in ("translation", "seq2seq"):
-        donor = one_case(bundle=bundle, text=other, n_tokens=most, answer="")
+        donor = one_case(prompt=Prompt(bundle, other, most), answer="")
         return replace(
             donor,
             inputs=(donor.inputs[0], cases.inputs[1][:1]),
@@ -210,7 +211,7 @@ def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
             lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
         )
     answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
-    return one_case(bundle=bundle, text=other, n_tokens=most, answer=answer)
+    return one_case(prompt=Prompt(bundle, other, most), answer=answer)
 
 
 def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:

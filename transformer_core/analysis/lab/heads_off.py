@@ -19,6 +19,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 On = Literal["text", "set"]
 ORDERS = ("worth", "weight", "random")
@@ -127,27 +128,24 @@ def _each_off(cases: Cases, left: Tensor, how: Ablation) -> Tensor:
     return torch.cat(parts).cpu().double()
 
 
-def head_boards(
-    *, bundle: Bundle, text: str, n_tokens: int, answer: int | str | None = None, how: Ablation = "zero"
-) -> Boards:
+def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: Ablation = "zero") -> Boards:
     """Switch every head off alone.
 
     Args:
-        n_tokens: most tokens of the text to read.
         answer: as of one_case.
         how: to "zero", or to the "mean" over built-in texts.
 
     Raises:
         ValueError: the model has no heads, or as one_case.
     """
-    heads = all_heads(bundle)
-    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+    heads = all_heads(prompt.bundle)
+    cases = one_case(prompt=prompt, answer=answer)
     left = ~torch.eye(len(heads), dtype=torch.bool)
     answers, strongest = _strongest(cases)
     before = float(answers.log_prob[0])
     change = (_each_off(cases, left, how) - before).numpy()
-    kinds = attentions(bundle)
-    shape = (len(kinds), -1, _n_heads(bundle))
+    kinds = attentions(prompt.bundle)
+    shape = (len(kinds), -1, _n_heads(prompt.bundle))
     return Boards(
         dict(zip(kinds, change.reshape(shape), strict=True)),
         dict(zip(kinds, strongest.reshape(shape), strict=True)),
@@ -172,9 +170,7 @@ def _strongest(cases: Cases) -> tuple[Answers, np.ndarray]:
 
 def few_heads(
     *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
+    prompt: Prompt,
     on: On = "text",
     answer: int | str | None = None,
     how: Ablation = "zero",
@@ -187,7 +183,6 @@ def few_heads(
     weight is smallest.
 
     Args:
-        n_tokens: most tokens of the text to read.
         on: "text", or "set" for built-in texts.
         answer: as of one_case; of the text alone.
         how: to "zero", or to the "mean" over built-in texts.
@@ -197,13 +192,10 @@ def few_heads(
     Raises:
         ValueError: the model has no heads, or as one_case.
     """
+    bundle = prompt.bundle
     require_choice("on", on, ("text", "set"))
     heads = all_heads(bundle)
-    cases = (
-        one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
-        if on == "text"
-        else built_in_cases(bundle, texts, seed)
-    )
+    cases = one_case(prompt=prompt, answer=answer) if on == "text" else built_in_cases(bundle, texts, seed)
     generator = torch.Generator().manual_seed(seed)
     singles = ~torch.eye(len(heads), dtype=torch.bool)
     points = np.unique(np.linspace(0, len(heads), min(MOST_POINTS[on], len(heads) + 1)).round().astype(int))

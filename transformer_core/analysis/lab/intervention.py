@@ -41,6 +41,7 @@ from transformer_core.layers.cache import KeyValueCache
 from transformer_core.models.translation import DecoderState
 from transformer_core.probe import Edit, Probe
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 MOST_CONTROLS = 32
 TOP = 6
@@ -93,20 +94,12 @@ class SetEffect:
 
 
 def intervene(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    changes: tuple[Code, ...],
-    answer: int | str | None = None,
-    controls: int = 8,
-    seed: int = 0,
+    *, prompt: Prompt, changes: tuple[Code, ...], answer: int | str | None = None, controls: int = 8, seed: int = 0
 ) -> Effect:
     """Measure what changes do to the answer to one text.
 
     Args:
-        bundle: of a kind of cases.ANSWERING.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind of cases.ANSWERING.
         changes: as changes.code_of writes them.
         answer: as of one_case.
         controls: how many random changes of equal size to compare with.
@@ -118,19 +111,23 @@ def intervene(
     if not 0 <= controls <= MOST_CONTROLS:
         raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
     found = changes_of(changes)
-    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+    cases = one_case(prompt=prompt, answer=answer)
     before, after = (_log_chances(cases, these) for these in ((), found))  # (slot, outcome)
     answers = cases.answers[0].cpu()
     asked = torch.nonzero(answers >= 0)[:, 0]
     words = torch.stack([chances[asked, answers[asked]] for chances in (before, after)])  # (2, word)
     drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
     random = _each(cases, drawn)
-    single = bundle.kind not in WRITING
-    top = _top(before[asked[-1]], after[asked[-1]], bundle.kind == "classifier") if single else torch.zeros(0).long()
+    single = prompt.bundle.kind not in WRITING
+    top = (
+        _top(before[asked[-1]], after[asked[-1]], prompt.bundle.kind == "classifier")
+        if single
+        else torch.zeros(0).long()
+    )
     chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
     return Effect(
         answer_id(cases),
-        () if single else bundle.tokenizer.labels_of(answers[asked].tolist()),
+        () if single else prompt.bundle.tokenizer.labels_of(answers[asked].tolist()),
         float(words[0].sum()),
         float(words[1].sum()),
         np.array(random),
@@ -248,19 +245,12 @@ class TwoTexts:
 
 
 def written_with(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    changes: tuple[Code, ...],
-    most: int = 40,
-    temperature: float = 0.8,
-    seed: int = 0,
+    *, prompt: Prompt, changes: tuple[Code, ...], most: int = 40, temperature: float = 0.8, seed: int = 0
 ) -> TwoTexts:
     """Let a model write with and without changes, each time with the same random numbers.
 
     Args:
-        bundle: a gpt or a recurrent language model, which continues the text; or one that translates, greedily.
+        prompt: to a gpt or a recurrent language model, which continues the text; or one that translates, greedily.
         most: tokens to write, of a continuation.
         temperature: of a continuation.
         seed: of its random numbers, and of the random change.
@@ -268,10 +258,10 @@ def written_with(
     Raises:
         ValueError: the model writes nothing, or as intervene.
     """
-    if bundle.kind not in ("gpt", "lm", *WRITING):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which writes nothing")
+    if prompt.bundle.kind not in ("gpt", "lm", *WRITING):
+        raise ValueError(f"bundle={prompt.bundle.name!r} is a {prompt.bundle.kind}, which writes nothing")
     found = changes_of(changes)
-    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
+    cases = one_case(prompt=prompt)
     (random,) = random_like(found, cases, (seed,))
     return TwoTexts(*(_write(cases, these, most, temperature, seed) for these in ((), found, random)))
 

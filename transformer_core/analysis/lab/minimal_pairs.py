@@ -20,6 +20,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.grammar import CORPORA
 
 PAIRS = Path(CORPORA) / "minimal_pairs" / "pairs.json"
@@ -94,22 +95,12 @@ def offset_of(first: Cases, second: Cases, stack: str, position: int) -> int | N
 
 
 def patch_on_pairs(
-    *,
-    bundle: Bundle,
-    text: str,
-    other: str,
-    n_tokens: int,
-    stack: str,
-    place: str,
-    layer: int,
-    position: int,
-    controls: int = 8,
-    seed: int = 0,
+    *, prompt: Prompt, other: str, stack: str, place: str, layer: int, position: int, controls: int = 8, seed: int = 0
 ) -> PatchedPairs:
     """Patch, in each built-in pair, the activation whose role is that of a position of a text.
 
     Args:
-        bundle: a classifier, BERT or GPT.
+        prompt: to a classifier, BERT or GPT.
         text, other, n_tokens: as of patch_map; they give the position its role.
         stack, place, layer: as of patch_map.
         position: in text.
@@ -119,13 +110,14 @@ def patch_on_pairs(
     Raises:
         ValueError: no pairs are built in for the model, or none has such a place; or as patch_map.
     """
+    bundle = prompt.bundle
     pairs = minimal_pairs(bundle)
     if not pairs:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, for which no pairs are built in")
     if not 0 <= controls <= MOST_CONTROLS:
         raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
-    ours = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
-    offset = offset_of(ours, donor_of(ours, other, n_tokens), stack, position)
+    ours = one_case(prompt=prompt)
+    offset = offset_of(ours, donor_of(ours, other, prompt.n_tokens), stack, position)
     places = sites_of(bundle, stack)
     require_choice("place", place, tuple(places))
     sites = places[place]
@@ -155,7 +147,7 @@ def _shares(
     generator: torch.Generator,
 ) -> list[float] | None:
     """Return what comes back in one pair at the place and at random ones, None where it cannot be measured."""
-    first = one_case(bundle=bundle, text=pair[0], n_tokens=MOST_TOKENS)
+    first = one_case(prompt=Prompt(bundle, pair[0], MOST_TOKENS))
     second = donor_of(first, pair[1], MOST_TOKENS)
     pairs, changed = _aligned(first, second, stack)
     length = len(first.labels[stack])

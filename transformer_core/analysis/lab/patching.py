@@ -17,6 +17,7 @@ from transformer_core.analysis.rank_correlation import RankCorrelation, rank_cor
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Probe
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 PLACES = ("residual", "attention", "feed_forward")
 LEAVES = {"residual": "residual", "attention": "self_attention.output", "feed_forward": "feed_forward.output"}
@@ -90,20 +91,20 @@ def heads_in(bundle: Bundle, stack: str) -> tuple[str, ...]:
     return tuple(f"{scope}.heads" for scope in attentions(bundle).get(stack, ()))
 
 
-def passes_needed(*, bundle: Bundle, text: str, other: str, n_tokens: int, stack: str) -> int:
+def passes_needed(*, prompt: Prompt, other: str, stack: str) -> int:
     """Return how many texts the exact map reads: one for each place, layer and aligned position, and each head."""
-    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
-    pairs = len(position_pairs(cases, donor_of(cases, other, n_tokens), stack))
-    return sum(map(len, sites_of(bundle, stack).values())) * pairs + len(heads_in(bundle, stack)) * _n_heads(bundle)
+    cases = one_case(prompt=prompt)
+    pairs = len(position_pairs(cases, donor_of(cases, other, prompt.n_tokens), stack))
+    return sum(map(len, sites_of(prompt.bundle, stack).values())) * pairs + len(
+        heads_in(prompt.bundle, stack)
+    ) * _n_heads(prompt.bundle)
 
 
 def _n_heads(bundle: Bundle) -> int:
     return getattr(bundle.config, "n_heads", 0)
 
 
-def patch_map(
-    *, bundle: Bundle, text: str, other: str, n_tokens: int, stack: str, answer: int | str | None = None
-) -> PatchMap:
+def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | None = None) -> PatchMap:
     """Patch every layer, place and aligned position of one stack, and every head, from the first text into the second.
 
     Args:
@@ -116,12 +117,12 @@ def patch_map(
     Raises:
         ValueError: the texts are answered alike, have nothing in common, or as one_case.
     """
-    first = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
-    second = donor_of(first, other, n_tokens)
+    first = one_case(prompt=prompt, answer=answer)
+    second = donor_of(first, other, prompt.n_tokens)
     pairs = position_pairs(first, second, stack)
     if not pairs:
         raise ValueError("other has no token that could be paired with one of text; change fewer words")
-    places, heads = sites_of(bundle, stack), heads_in(bundle, stack)
+    places, heads = sites_of(prompt.bundle, stack), heads_in(prompt.bundle, stack)
     sites = tuple(site for found in places.values() for site in found) + heads
     ends, given = run(first, sites=sites)
     start, replaced, slopes = _slopes(second, sites)

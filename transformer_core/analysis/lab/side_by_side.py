@@ -12,6 +12,7 @@ from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.analysis.lab.cases import WRITING, Cases, answer_id, one_case, run
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
 MOST_VALUES = 1 << 22
@@ -61,24 +62,15 @@ class Names:
     names: tuple[str, ...]
 
 
-def sites_in(*, bundle: Bundle, text: str, n_tokens: int) -> Names:
+def sites_in(*, prompt: Prompt) -> Names:
     """Return the names of all sites of a reading that have positions, in the order they are computed."""
-    cases = one_case(bundle=bundle, text=text, n_tokens=n_tokens)
+    cases = one_case(prompt=prompt)
     trace = run(cases, sites=("*",))[1]
     widths = {len(labels) for labels in cases.labels.values()}
     return Names(tuple(name for name, tensor in trace.items() if tensor.dim() >= 3 and tensor.shape[-2] in widths))
 
 
-def side_by_side(
-    *,
-    bundle: Bundle,
-    text: str,
-    second_bundle: Bundle,
-    second_text: str,
-    n_tokens: int,
-    site: str,
-    head: int = 0,
-) -> SideBySide:
+def side_by_side(*, prompt: Prompt, second_bundle: Bundle, second_text: str, site: str, head: int = 0) -> SideBySide:
     """Read two texts, each by its model, and compare one site and all layers.
 
     Args:
@@ -90,8 +82,8 @@ def side_by_side(
         ValueError: one of the two has no such site or head, it is too large to be shown, or as one_case.
     """
     pair = [
-        one_case(bundle=one, text=words, n_tokens=n_tokens)
-        for one, words in ((bundle, text), (second_bundle, second_text))
+        one_case(prompt=Prompt(one, words, prompt.n_tokens))
+        for one, words in ((prompt.bundle, prompt.text), (second_bundle, second_text))
     ]
     answered = [run(cases, sites=("*",)) for cases in pair]
     tables = [_table(cases, trace, site, head) for cases, (_, trace) in zip(pair, answered, strict=True)]
@@ -117,16 +109,22 @@ def side_by_side(
             labels[0][one] if labels[0][one] == labels[1][two] else f"{labels[0][one]} → {labels[1][two]}"
             for one, two in pairs
         ),
-        answers=(float(answered[0][0].log_prob[0]), _second_answer(pair[0], second_bundle, second_text, n_tokens)),
+        answers=(
+            float(answered[0][0].log_prob[0]),
+            _second_answer(pair[0], Prompt(second_bundle, second_text, prompt.n_tokens)),
+        ),
     )
 
 
-def _second_answer(first: Cases, bundle: Bundle, text: str, n_tokens: int) -> float:
+def _second_answer(first: Cases, prompt: Prompt) -> float:
     """Return ln p of the first reading's answer in the second, nan where that has another kind of answer."""
-    same = first.bundle.kind == bundle.kind and first.bundle.of_target.to_json() == bundle.of_target.to_json()
-    if not same or bundle.kind in WRITING:
+    same = (
+        first.bundle.kind == prompt.bundle.kind
+        and first.bundle.of_target.to_json() == prompt.bundle.of_target.to_json()
+    )
+    if not same or prompt.bundle.kind in WRITING:
         return float("nan")
-    other = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer_id(first))
+    other = one_case(prompt=prompt, answer=answer_id(first))
     return float(run(other)[0].log_prob[0])
 
 

@@ -17,6 +17,7 @@ from transformer_core.analysis.lab.weights import (
 )
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 STRENGTHS: dict[Operation, tuple[float, ...]] = {
     "round": (8, 7, 6, 5, 4, 3, 2, 1),
@@ -59,9 +60,7 @@ class WeightCurve:
 
 def weight_curve(
     *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
+    prompt: Prompt,
     parameter: str,
     operation: Operation,
     answer: int | str | None = None,
@@ -71,7 +70,6 @@ def weight_curve(
     """Make one edit at every strength of STRENGTHS.
 
     Args:
-        n_tokens: most tokens of the text to read.
         parameter: the name of a matrix; EVERY_MATRIX for all of the model.
         operation: one that has strengths.
         answer: as of one_case.
@@ -81,6 +79,7 @@ def weight_curve(
     Raises:
         ValueError: there is no such matrix, the operation has no strengths, or as one_case.
     """
+    bundle = prompt.bundle
     if operation not in STRENGTHS:
         raise ValueError(f"operation={operation!r} must be one of {', '.join(STRENGTHS)}")
     names = matrices_of(bundle.model) if parameter == EVERY_MATRIX else (parameter,)
@@ -89,7 +88,7 @@ def weight_curve(
     strengths = [max(1, round(share * rank)) for share in STRENGTHS["rank"]] if operation == "rank" else None
     strengths = np.array(strengths or STRENGTHS[operation], dtype=np.float64)
     cases = built_in_cases(bundle, texts, seed)
-    ours = one_case(bundle=bundle, text=text, n_tokens=n_tokens, answer=answer)
+    ours = one_case(prompt=prompt, answer=answer)
     whole, before = changed_answers(cases, ()), changed_answers(ours, ())
     norm = float(np.sqrt(sum(float(weight.cpu().double().square().sum()) for weight in weights.values())))
     rows = []

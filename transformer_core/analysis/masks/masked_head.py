@@ -19,6 +19,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import HIDDEN
 from transformer_core.probe import Edit, capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -52,13 +53,13 @@ class MaskedHead:
     reach: np.ndarray
 
 
-def padded_encoding(bundle: Bundle, text: str, *, n_tokens: int, pads: int = 0) -> Encoding:
+def padded_encoding(prompt: Prompt, *, pads: int = 0) -> Encoding:
     """Return a text's encoding, cut to n_tokens, with `pads` padding tokens after it.
 
     Raises:
         ValueError: pads is negative, or the bundle's tokenizer has no padding token to append.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     pad_id = bundle.tokenizer.pad_id
     if pads < 0 or (pads and pad_id is None):
         raise ValueError(f"pads={pads} must be 0 or more, and 0 where the vocabulary has no padding token")
@@ -127,13 +128,10 @@ def read_under(
     return tuple(probabilities[0].tolist()), trace
 
 
-def masked_head(
-    *, bundle: Bundle, text: str, n_tokens: int, pads: int, mask: str, layer: int, head: int, everywhere: bool
-) -> MaskedHead:
+def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, everywhere: bool) -> MaskedHead:
     """Read a text under a mask and under the model's own.
 
     Args:
-        n_tokens: the text is cut to so many tokens.
         pads: padding tokens after it.
         mask: a code of codes.py.
         layer, head: whose steps are returned.
@@ -142,7 +140,8 @@ def masked_head(
     Raises:
         ValueError: as mask_from_code, padded_encoding, read_under and head_steps.
     """
-    encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
+    bundle = prompt.bundle
+    encoding = padded_encoding(prompt, pads=pads)
     allowed = mask_from_code(mask, encoding.ids, bundle.config.padding)
     scope = scope_of(bundle, f"layer{layer}.self_attention")
     own, plain = read_under(bundle, encoding, sites=(f"{scope}.weights",))
@@ -204,24 +203,14 @@ class MaskedRow:
     verdict_large: tuple[float, ...]
 
 
-def masked_row(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    pads: int,
-    mask: str,
-    layer: int,
-    head: int,
-    row: int,
-    everywhere: bool,
-) -> MaskedRow:
+def masked_row(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, row: int, everywhere: bool) -> MaskedRow:
     """Compute a row's weights under each convention; arguments as in masked_head.
 
     Raises:
         ValueError: as masked_head, or the row may attend to something.
     """
-    encoding = padded_encoding(bundle, text, n_tokens=n_tokens, pads=pads)
+    bundle = prompt.bundle
+    encoding = padded_encoding(prompt, pads=pads)
     allowed = mask_from_code(mask, encoding.ids, bundle.config.padding)
     empty = ~allowed.any(1)  # (query_pos,)
     if not 0 <= row < len(empty) or not empty[row]:

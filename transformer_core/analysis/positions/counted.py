@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.parts import input_embedding
-from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
+from transformer_core.prompt import Prompt
 
 SCHEMES = ("counted", "share", "sinusoidal")
 LENGTHS = (8, 16, 32, 64, 128, 256, 512)
@@ -58,12 +58,11 @@ def positions_by(scheme: str, length: int, d_model: int) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def counted_positions(*, bundle: Bundle, text: str, n_tokens: int, length: int) -> CountedPositions:
+def counted_positions(*, prompt: Prompt, length: int) -> CountedPositions:
     """Add three schemes' vectors to the tokens of a text, each token at every place of a text of some length.
 
     Args:
-        bundle: any model that reads text; its tokens are scaled as it scales them, and its own positions left out.
-        n_tokens: most tokens of the text to read.
+        prompt: to any model that reads text; its tokens are scaled as it scales them, and its own positions left out.
         length: of the text that the places are of, from 2 to LONGEST; the tokens may be fewer.
 
     Raises:
@@ -71,8 +70,8 @@ def counted_positions(*, bundle: Bundle, text: str, n_tokens: int, length: int) 
     """
     if not 2 <= length <= LONGEST:
         raise ValueError(f"length={length} must be from 2 to {LONGEST}")
-    part, d_model = input_embedding(bundle.model), bundle.config.d_model
-    ids = list(bundle.tokenizer.encode(text, max_len=n_tokens).ids)
+    part, d_model = input_embedding(prompt.bundle.model), prompt.bundle.config.d_model
+    ids = list(prompt.encoding.ids)
     tokens = part.token.weight[ids].cpu().double() * (part.scale or 1.0)  # (token, d_model)
     usual = float(tokens.norm(dim=-1).mean().clamp(min=1e-12))
     added = torch.stack([positions_by(scheme, length, d_model) for scheme in SCHEMES])  # (scheme, pos, d_model)

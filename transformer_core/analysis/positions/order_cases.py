@@ -14,6 +14,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy
 from transformer_core.models import Translation
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding, Tokenizer
 from transformer_core.training.batching import padded
 from transformer_core.training.corpora.grammar import Language
@@ -130,27 +131,28 @@ def _group(bundle: Bundle, special: tuple[bool, ...], members: list[tuple[Encodi
     return _hidden_tokens(bundle, ids, hidden, special)
 
 
-def cases_of_text(bundle: Bundle, text: str, n_tokens: int) -> Cases:
+def cases_of_text(prompt: Prompt) -> Cases:
     """Return the guesses that one text asks for; right is what a classifier or a translator says with order.
 
     Raises:
         ValueError: another kind of model, or a text that leaves nothing to guess.
     """
+    bundle = prompt.bundle
     _check_kind(bundle)
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     ids = torch.tensor([encoding.ids])
     if bundle.kind == "classifier":
         logits, _ = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=())
         return Cases(ids, logits.cpu().argmax(-1)[:, None], encoding.special)
     if bundle.kind == "gpt":
         if len(encoding) < 2:
-            raise ValueError(f"text={text!r:.40} has {len(encoding)} tokens; guessing the next one needs 2")
+            raise ValueError(f"text={prompt.text!r:.40} has {len(encoding)} tokens; guessing the next one needs 2")
         return _next_tokens(bundle, ids, encoding.special)
     own = [place for place, is_special in enumerate(encoding.special) if not is_special]
     if bundle.kind == "translation" and own:
         return _translations(bundle, ids, encoding.special)
     if not own:
-        raise ValueError(f"text={text!r:.40} has no token of its own to hide")
+        raise ValueError(f"text={prompt.text!r:.40} has no token of its own to hide")
     places = [own[i * len(own) // min(len(own), MOST_HIDDEN_HERE)] for i in range(min(len(own), MOST_HIDDEN_HERE))]
     hidden = torch.zeros(len(places), len(encoding), dtype=torch.bool)
     hidden[range(len(places)), places] = True

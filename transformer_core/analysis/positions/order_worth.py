@@ -16,6 +16,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import rotate
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 TREATMENTS = ("kept", "positions_shuffled", "positions_removed", "tokens_shuffled")
 
@@ -136,21 +137,19 @@ def what_order_is_worth(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> 
     return _measured(bundle, cases, seeds, language)
 
 
-def what_order_is_worth_here(*, bundle: Bundle, text: str, n_tokens: int, seeds: int = 20) -> OrderWorth:
+def what_order_is_worth_here(*, prompt: Prompt, seeds: int = 20) -> OrderWorth:
     """Measure a model on one text; what a classifier or a translator says of it with order counts as right.
 
     A BERT guesses each token in turn, at most 16 of them, evenly spread.
 
     Args:
-        bundle: of a classifier, a gpt, a bert or a translation.
-        text: what is read.
-        n_tokens: most tokens of it to read.
+        prompt: to a classifier, a gpt, a bert or a translation.
         seeds: how many shuffles, numbered from 0.
 
     Raises:
         ValueError: the bundle is of another kind, or the text leaves nothing to guess.
     """
-    return _measured(bundle, [cases_of_text(bundle, text, n_tokens)], seeds, "")
+    return _measured(prompt.bundle, [cases_of_text(prompt)], seeds, "")
 
 
 def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> OrderWorth:

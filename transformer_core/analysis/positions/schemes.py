@@ -16,6 +16,7 @@ from transformer_core.analysis.positions.order_worth import order_edits
 from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import alibi_bias, rotate, sinusoidal_table
 from transformer_core.probe import Edit, capture
+from transformer_core.prompt import Prompt
 
 SCHEMES = ("none", "sinusoidal", "learned", "rotary", "alibi")
 UNTRAINED_DEVIATION = 0.02
@@ -68,15 +69,7 @@ def same_distance_spread(values: np.ndarray) -> float:
 
 
 def score_schemes(
-    *,
-    bundle: Bundle,
-    text: str,
-    n_tokens: int,
-    place: int,
-    head: int,
-    length: int,
-    pair: int = -1,
-    learned: Bundle | None = None,
+    *, prompt: Prompt, place: int, head: int, length: int, pair: int = -1, learned: Bundle | None = None
 ) -> SchemeScores:
     """Put one token of a text at every place, and let each scheme in turn encode the places.
 
@@ -84,7 +77,7 @@ def score_schemes(
     embeddings, rotations turn queries and keys, penalties join the scores.
 
     Args:
-        bundle: any model but a translation.
+        prompt: to any model but a translation.
         text, n_tokens: what is read, and the most tokens of it to read.
         place: of the token in the text.
         head: of the first layer; it also sets ALiBi's slope.
@@ -95,8 +88,8 @@ def score_schemes(
     Raises:
         ValueError: place, head, length or pair lie outside; sizes that a scheme does not fit.
     """
-    config = bundle.config
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    config = prompt.bundle.config
+    encoding = prompt.encoding
     pairs = (config.d_head or 0) // 2
     bounds = {
         "place": (place, 0, len(encoding) - 1),
@@ -110,9 +103,9 @@ def score_schemes(
     ids = torch.full((1, length), encoding.ids[place])
     vectors, learned_from = _learned_table(config.d_model, length, learned)
     tables = {"sinusoidal": sinusoidal_table(length, config.d_model), "learned": vectors}
-    query, key = _content(bundle, ids, head)
+    query, key = _content(prompt.bundle, ids, head)
     terms = _terms(query, key, tables, config.n_heads, head, pair)
-    seen = [_seen(bundle, ids, scheme, tables, head) for scheme in SCHEMES]
+    seen = [_seen(prompt.bundle, ids, scheme, tables, head) for scheme in SCHEMES]
     return SchemeScores(
         schemes=SCHEMES,
         terms=terms,

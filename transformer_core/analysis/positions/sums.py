@@ -14,9 +14,9 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import conclude, one_text, outcome_of
 from transformer_core.analysis.parts import first_attention, input_embedding
-from transformer_core.bundle import Bundle
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.probe import Edit
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,29 +78,28 @@ class Concatenated:
     parameters: tuple[int, int]
 
 
-def _vectors(bundle: Bundle, text: str, n_tokens: int) -> tuple[tuple[str, ...], Tensor, Tensor]:
+def _vectors(prompt: Prompt) -> tuple[tuple[str, ...], Tensor, Tensor]:
     """Return labels, rows of the embedding matrix and position vectors, both (pos, d_model)."""
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    part = input_embedding(bundle.model)
+    encoding = prompt.encoding
+    part = input_embedding(prompt.bundle.model)
     token = part.token.weight.detach()[list(encoding.ids)].float().cpu()
     if part.position is None:
-        return encoding.labels, token, sinusoidal_table(len(encoding), bundle.config.d_model)
-    return encoding.labels, token, part.positions_of(one_text(bundle, encoding)).detach().float().cpu()
+        return encoding.labels, token, sinusoidal_table(len(encoding), prompt.bundle.config.d_model)
+    return encoding.labels, token, part.positions_of(one_text(prompt.bundle, encoding)).detach().float().cpu()
 
 
 @torch.inference_mode()
-def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
+def token_and_position(*, prompt: Prompt) -> Sums:
     """Compare token and position vectors of a text, with and without the factor sqrt(d_model).
 
     Args:
-        bundle: any model.
-        text: what is read.
-        n_tokens: most tokens of it to read.
+        prompt: to any model.
 
     Raises:
         ValueError: an odd d_model where the model adds no positions.
     """
-    _, token, position = _vectors(bundle, text, n_tokens)
+    bundle = prompt.bundle
+    _, token, position = _vectors(prompt)
     factor = math.sqrt(bundle.config.d_model)
     both = torch.stack([token, token * factor])  # (2, pos, d_model)
     total = both + position
@@ -113,12 +112,12 @@ def token_and_position(*, bundle: Bundle, text: str, n_tokens: int) -> Sums:
         vocabulary_norm=float(input_embedding(bundle.model).token.weight.float().norm(dim=-1).mean()),
         cosine_token=F.cosine_similarity(total, both, dim=-1).numpy(),
         cosine_position=F.cosine_similarity(total, position.expand_as(total), dim=-1).numpy(),
-        probabilities=_verdicts(bundle, text, n_tokens, factor),
+        probabilities=_verdicts(prompt, factor),
     )
 
 
-def _verdicts(bundle: Bundle, text: str, n_tokens: int, factor: float) -> np.ndarray | None:
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+def _verdicts(prompt: Prompt, factor: float) -> np.ndarray | None:
+    bundle, encoding = prompt.bundle, prompt.encoding
     outcome = outcome_of(bundle, encoding)
     if outcome is None:
         return None
@@ -133,7 +132,7 @@ def _verdicts(bundle: Bundle, text: str, n_tokens: int, factor: float) -> np.nda
 
 
 @torch.inference_mode()
-def adding_is_concatenating(*, bundle: Bundle, text: str, n_tokens: int, place: int) -> Concatenated:
+def adding_is_concatenating(*, prompt: Prompt, place: int) -> Concatenated:
     """Multiply a token's and its position's vector by a model's own projection: added, and one behind the other.
 
     W1 is the query projection of the first layer, without its bias. Where [W1 W2] is free, W2 stands for any other
@@ -141,15 +140,14 @@ def adding_is_concatenating(*, bundle: Bundle, text: str, n_tokens: int, place: 
     projection is left out, for it is not linear.
 
     Args:
-        bundle: any model with projections.
-        text: what is read.
-        n_tokens: most tokens of it to read.
+        prompt: to any model with projections.
         place: of the token.
 
     Raises:
         ValueError: there is no such place, or the model has no query and key projections.
     """
-    labels, rows, positions = _vectors(bundle, text, n_tokens)
+    bundle = prompt.bundle
+    labels, rows, positions = _vectors(prompt)
     if not 0 <= place < len(labels):
         raise ValueError(f"place={place} must be from 0 to {len(labels) - 1}")
     attention = first_attention(bundle)

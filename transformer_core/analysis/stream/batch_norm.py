@@ -13,8 +13,8 @@ from transformer_core.analysis.outcome import scope_of
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.stream.normalization import start_site
-from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
+from transformer_core.prompt import Prompt
 from transformer_core.text import make_batch
 from transformer_core.training.corpora.reviews import reviews
 
@@ -57,23 +57,23 @@ def over_batch(x: Tensor, counted: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def batch_norms(*, bundle: Bundle, text: str, n_tokens: int, others: int) -> BatchNorms:
+def batch_norms(*, prompt: Prompt, others: int) -> BatchNorms:
     """Normalise what a model's first layer reads of a text, by itself and in one batch with built-in reviews.
 
     Args:
-        bundle: of a kind that reads one text, with a padding token.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text, with a padding token.
         others: how many of the built-in held-out reviews share the batch.
 
     Raises:
         ValueError: there are no others, or the model has no padding token.
     """
+    bundle = prompt.bundle
     if bundle.config.pad_id is None:
         raise ValueError(f"bundle={bundle.name!r} has no padding token")
     if others < 1:
         raise ValueError(f"others={others} must be at least 1")
     mates = [review.text for review in reviews(best_language(bundle.tokenizer), train=0, held_out=others)[1]]
-    own = bundle.tokenizer.encode(text, max_len=n_tokens)
+    own = prompt.encoding
     batch = make_batch(
         [own, *bundle.tokenizer.encode_batch(mates, max_len=bundle.config.max_len)], padding=bundle.config.padding
     )

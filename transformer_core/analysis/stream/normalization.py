@@ -19,6 +19,7 @@ from transformer_core.config import require_choice
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.probe import Edit
+from transformer_core.prompt import Prompt
 
 SUBLAYERS = ("self_attention", "feed_forward", "final")
 
@@ -66,14 +67,11 @@ class NormedVector:
     norm: str
 
 
-def normed_vector(
-    *, bundle: Bundle, text: str, n_tokens: int, layer: int, sublayer: str, token: int, scale: float
-) -> NormedVector:
+def normed_vector(*, prompt: Prompt, layer: int, sublayer: str, token: int, scale: float) -> NormedVector:
     """Return one token's vector before and after a normalisation of the model.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         layer: from 0; without meaning for the final norm.
         sublayer: whose norm: "self_attention", "feed_forward", or "final", the pre-norm stack's last one.
         token: from 0.
@@ -82,10 +80,10 @@ def normed_vector(
     Raises:
         ValueError: there is no such layer, sublayer or token.
     """
-    norm, before_site, after_site = norm_at(bundle, layer, sublayer)
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    norm, before_site, after_site = norm_at(prompt.bundle, layer, sublayer)
+    encoding = prompt.encoding
     require_index("token", token, len(encoding))
-    trace = read(bundle, encoding, sites=(before_site, after_site)).trace
+    trace = read(prompt.bundle, encoding, sites=(before_site, after_site)).trace
     x, recorded = (trace[site][0, token].float().cpu() for site in (before_site, after_site))  # (d_model)
     gain, bias = norm.weight.detach().float().cpu(), norm.bias.detach().float().cpu()
     torch_norm, other = _filled(LayerNorm, gain, bias, norm.eps), _filled(UnbiasedNorm, gain, bias, norm.eps)
@@ -110,7 +108,7 @@ def normed_vector(
         scale=scale,
         moved=float((scaled - after).abs().max()),
         recomputed=float((own - recorded).abs().max()),
-        norm=bundle.config.norm,
+        norm=prompt.bundle.config.norm,
     )
 
 
@@ -165,13 +163,13 @@ class OtherNorm:
     moved: float
 
 
-def other_norm(*, bundle: Bundle, text: str, n_tokens: int) -> OtherNorm:
+def other_norm(*, prompt: Prompt) -> OtherNorm:
     """Read a text once more with the other variant of the normalisation.
 
     Raises:
         ValueError: the model predicts nothing from the text.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    bundle, encoding = prompt.bundle, prompt.encoding
     require_outcome(bundle, encoding)
     before = np.array(read(bundle, encoding, sites=()).probabilities)
     edits = other_deviation(bundle.config.norm, bundle.config.d_model, bundle.config.norm_eps)

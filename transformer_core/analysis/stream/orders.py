@@ -24,6 +24,7 @@ from transformer_core.analysis.stream.residual_sum import (
 from transformer_core.bundle import Bundle
 from transformer_core.config import NormOrder, require_choice
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -99,20 +100,23 @@ def two_orders(*, post: Bundle, pre: Bundle, text: str, n_tokens: int) -> TwoOrd
     Raises:
         ValueError: a model has the other norm order, or reads none of the text.
     """
-    found = {"post": _measured(post, "post", text, n_tokens), "pre": _measured(pre, "pre", text, n_tokens)}
+    found = {
+        "post": _measured(Prompt(post, text, n_tokens), "post"),
+        "pre": _measured(Prompt(pre, text, n_tokens), "pre"),
+    }
     grown = [order for order, stream in found.items() if stream.grown >= GROWN]
     return TwoOrders(found["post"], found["pre"], "both" if len(grown) == 2 else grown[0] if grown else "neither")
 
 
-def encoded_for(bundle: Bundle, text: str, n_tokens: int) -> Encoding:
+def encoded_for(prompt: Prompt) -> Encoding:
     """Return a text as a model reads it, cut where its positions end.
 
     Raises:
         ValueError: it reads none of the text.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=min(n_tokens, bundle.config.max_len))
+    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, prompt.bundle.config.max_len))
     if not len(encoding):
-        raise ValueError(f"text={text[:40]!r} has no token that {bundle.name!r} knows")
+        raise ValueError(f"text={prompt.text[:40]!r} has no token that {prompt.bundle.name!r} knows")
     return encoding
 
 
@@ -128,11 +132,12 @@ def matching_token(encoding: Encoding, place: int, other: Encoding) -> int:
     return max(own, key=lambda there: min(end, other.offsets[there][1]) - max(start, other.offsets[there][0]))
 
 
-def _measured(bundle: Bundle, order: NormOrder, text: str, n_tokens: int) -> OrderedStream:
+def _measured(prompt: Prompt, order: NormOrder) -> OrderedStream:
+    bundle = prompt.bundle
     config = bundle.config
     if config.norm_order != order:
         raise ValueError(f"{order}={bundle.name!r} has norm_order={config.norm_order!r}; it must be {order!r}")
-    encoding = encoded_for(bundle, text, n_tokens)
+    encoding = encoded_for(prompt)
     trace = stream_trace(bundle, encoding)
     growth = growth_in(bundle, trace)
     sums, standard = [], []
@@ -205,7 +210,7 @@ class SublayerSteps:
     residual: bool
 
 
-def sublayer_steps(*, bundle: Bundle, text: str, n_tokens: int, layer: int, sublayer: str, token: int) -> SublayerSteps:
+def sublayer_steps(*, prompt: Prompt, layer: int, sublayer: str, token: int) -> SublayerSteps:
     """Follow one token through one sublayer and its norm.
 
     Args:
@@ -217,9 +222,10 @@ def sublayer_steps(*, bundle: Bundle, text: str, n_tokens: int, layer: int, subl
     Raises:
         ValueError: there is no such layer, sublayer or token.
     """
+    bundle = prompt.bundle
     require_choice("sublayer", sublayer, ("self_attention", "feed_forward"))
     require_index("layer", layer, bundle.config.n_layers)
-    encoding = encoded_for(bundle, text, n_tokens)
+    encoding = encoded_for(prompt)
     require_index("token", token, len(encoding))
     trace = stream_trace(bundle, encoding)
     x, written, total = (vectors[token] for vectors in around(bundle, trace, layer, sublayer))  # (d_model)

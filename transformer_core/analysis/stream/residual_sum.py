@@ -17,6 +17,7 @@ from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.stream.normalization import norm_at, start_site
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -101,18 +102,18 @@ def around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Ten
     return vectors_at(trace, before), vectors_at(trace, f"{scope}.output"), vectors_at(trace, f"{scope}.residual")
 
 
-def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> StreamSum:
+def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
     """Decompose one token's final stream into what each part wrote.
 
     Args:
-        bundle: of a kind that reads one text.
-        n_tokens: most tokens of the text to read.
+        prompt: to a model of a kind that reads one text.
         token: from 0.
 
     Raises:
         ValueError: there is no such token.
     """
-    trace = stream_trace(bundle, bundle.tokenizer.encode(text, max_len=n_tokens))
+    bundle = prompt.bundle
+    trace = stream_trace(bundle, prompt.encoding)
     config = bundle.config
     require_index("token", token, trace[start_site(bundle)].shape[1])
     parts = _embedding_parts(bundle, trace, token)
@@ -150,9 +151,9 @@ def stream_sum(*, bundle: Bundle, text: str, n_tokens: int, token: int) -> Strea
     )
 
 
-def stream_growth(*, bundle: Bundle, text: str, n_tokens: int) -> StreamGrowth:
+def stream_growth(*, prompt: Prompt) -> StreamGrowth:
     """Measure the stream of every token after every sublayer, and what each sublayer adds to it."""
-    return growth_in(bundle, stream_trace(bundle, bundle.tokenizer.encode(text, max_len=n_tokens)))
+    return growth_in(prompt.bundle, stream_trace(prompt.bundle, prompt.encoding))
 
 
 def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:

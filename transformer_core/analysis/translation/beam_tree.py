@@ -13,6 +13,7 @@ from transformer_core.analysis.translation.greedy_steps import Reader, reader_of
 from transformer_core.bundle import Bundle
 from transformer_core.generation import BeamStep, Hypothesis, beam_search, best_of, ranked
 from transformer_core.generation.beam import penalty
+from transformer_core.prompt import Prompt
 
 Fate = Literal["kept", "finished", "dropped"]
 
@@ -73,14 +74,11 @@ class BeamTree:
         return tuple(self.depths[self.on_best & (self.ranks > 0)].tolist())
 
 
-def beam_tree(
-    *, bundle: Bundle, text: str, n_tokens: int, width: int, length_penalty: float, most: int = 64
-) -> BeamTree:
+def beam_tree(*, prompt: Prompt, width: int, length_penalty: float, most: int = 64) -> BeamTree:
     """Search for a translation and keep all that was scored on the way.
 
     Args:
-        bundle: a translation.
-        n_tokens: most tokens of the text to read.
+        prompt: to a translation.
         width: hypotheses that go on side by side.
         length_penalty: alpha; 0 compares sums of log-probabilities.
         most: words at most.
@@ -88,9 +86,9 @@ def beam_tree(
     Raises:
         ValueError: as reader_of and beam_search.
     """
-    reader = reader_of(bundle, text, n_tokens)
+    reader = reader_of(prompt)
     steps = list(steps_of(reader, width=width, length_penalty=length_penalty, most=most))
-    return tree_of(bundle, reader.encoding.labels, steps, reader.eos_id, length_penalty)
+    return tree_of(prompt.bundle, reader.encoding.labels, steps, reader.eos_id, length_penalty)
 
 
 def steps_of(reader: Reader, *, width: int, length_penalty: float, most: int) -> Iterator[BeamStep]:
@@ -176,18 +174,16 @@ class Widths:
         return len(set(self.texts)) > 1
 
 
-def best_by_width(
-    *, bundle: Bundle, text: str, n_tokens: int, widest: int, length_penalty: float, most: int = 64
-) -> Widths:
+def best_by_width(*, prompt: Prompt, widest: int, length_penalty: float, most: int = 64) -> Widths:
     """Search with every width from 1 to `widest`; arguments as in beam_tree.
 
     Raises:
         ValueError: as beam_tree.
     """
-    reader = reader_of(bundle, text, n_tokens)
+    reader = reader_of(prompt)
     best = [
         best_of(steps_of(reader, width=width, length_penalty=length_penalty, most=most))
         for width in range(1, widest + 1)
     ]
-    found = ranking_of(bundle, best, length_penalty)
+    found = ranking_of(prompt.bundle, best, length_penalty)
     return Widths(np.arange(1, widest + 1), found.texts, found.log_probs, found.lengths, found.scores)

@@ -10,8 +10,8 @@ import torch
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.translation.greedy_steps import reader_of, stacked
-from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 
 
 def cross_scope(layer: int) -> str:
@@ -19,23 +19,20 @@ def cross_scope(layer: int) -> str:
     return f"decoder.layer{layer}.cross_attention"
 
 
-def cross_head(
-    *, bundle: Bundle, text: str, n_tokens: int, target_ids: tuple[int, ...], layer: int, head: int
-) -> HeadSteps:
+def cross_head(*, prompt: Prompt, target_ids: tuple[int, ...], layer: int, head: int) -> HeadSteps:
     """Return the steps of one head of cross-attention: queries of the target, keys and values of the source.
 
     Args:
-        bundle: a translation.
-        n_tokens: most tokens of the text to read.
+        prompt: to a translation.
         target_ids: what the decoder reads, the start first.
         layer, head: from 0.
 
     Raises:
         ValueError: there is no such layer or head, or as reader_of.
     """
-    if not 0 <= layer < bundle.config.n_layers:
-        raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
-    reader = reader_of(bundle, text, n_tokens)
+    if not 0 <= layer < prompt.bundle.config.n_layers:
+        raise ValueError(f"layer={layer} must be from 0 to {prompt.bundle.config.n_layers - 1}")
+    reader = reader_of(prompt)
     target = torch.tensor([target_ids], device=reader.source_ids.device)  # (1, target_pos)
     scope = cross_scope(layer)
     _, trace = capture(reader.model, reader.source_ids, target, sites=(f"{scope}.*",))
@@ -107,7 +104,7 @@ class Hidden:
         return int(np.abs(self.change).argmax())
 
 
-def without_source(*, bundle: Bundle, text: str, n_tokens: int, target_ids: tuple[int, ...], step: int) -> Hidden:
+def without_source(*, prompt: Prompt, target_ids: tuple[int, ...], step: int) -> Hidden:
     """Hide each source position from all cross-attention in turn, and read the probability of the word written.
 
     The encoder still saw the word, so that its neighbours carry some of it.
@@ -121,7 +118,7 @@ def without_source(*, bundle: Bundle, text: str, n_tokens: int, target_ids: tupl
     """
     if not 0 <= step < len(target_ids) - 1:
         raise ValueError(f"step={step} must be from 0 to {len(target_ids) - 2}")
-    reader = reader_of(bundle, text, n_tokens)
+    reader = reader_of(prompt)
     device, size = reader.source_ids.device, reader.source_ids.shape[1]
     read = torch.tensor([target_ids[: step + 1]], device=device)  # (1, target_pos)
     in_sight = torch.ones(size + 1, size, dtype=torch.bool, device=device)

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.bundle import Bundle
 from transformer_core.generation import SpeculativePass, greedy_from_drafts
 from transformer_core.models.translation import Translation
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 
@@ -39,22 +39,20 @@ class Reader:
     most: int
 
 
-def reader_of(bundle: Bundle, text: str, n_tokens: int) -> Reader:
+def reader_of(prompt: Prompt) -> Reader:
     """Encode a source for a model that translates.
-
-    Args:
-        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: the bundle does not translate, its tokenizer has no token for the start or the end, or an error of
             encode.
     """
+    bundle = prompt.bundle
     model, tokenizer = bundle.model, bundle.tokenizer
     if not isinstance(model, Translation):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a translation")
     if tokenizer.bos_id is None or tokenizer.eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} must have a token for the start and one for the end of a target")
-    encoding = tokenizer.encode(text, max_len=n_tokens)
+    encoding = tokenizer.encode(prompt.text, max_len=prompt.n_tokens)
     device = next(model.parameters()).device
     most = min(MOST_WORDS, bundle.config.max_len - 1)
     return Reader(
@@ -107,7 +105,7 @@ class Writing:
     Several threads may go on with it in turn.
     """
 
-    def __init__(self, bundle: Bundle, text: str, n_tokens: int, drafts: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, prompt: Prompt, drafts: Sequence[Sequence[int]] = ()) -> None:
         """Read the source.
 
         Args:
@@ -118,7 +116,7 @@ class Writing:
         Raises:
             ValueError: as reader_of.
         """
-        self._reader, self._tokenizer = reader_of(bundle, text, n_tokens), bundle.tokenizer
+        self._reader, self._tokenizer = reader_of(prompt), prompt.bundle.tokenizer
         model, ends = self._reader.model, {"bos_id": self._reader.bos_id, "eos_id": self._reader.eos_id}
         with torch.inference_mode():
             state = model.start(self._reader.source_ids)
@@ -185,21 +183,18 @@ class Writing:
         )
 
 
-def written_greedily(
-    *, bundle: Bundle, text: str, n_tokens: int, top: int = 8, begun: Writing | None = None
-) -> Written:
+def written_greedily(*, prompt: Prompt, top: int = 8, begun: Writing | None = None) -> Written:
     """Translate a text, each time by the likeliest word, and look at every step.
 
     Args:
-        bundle: a translation.
-        n_tokens: most tokens of the text to read.
+        prompt: to a translation.
         top: how many of the likeliest words are named at each step.
         begun: a writing of this very text, with which to go on; it changes how long this takes.
 
     Raises:
         ValueError: as reader_of.
     """
-    writing = Writing(bundle, text, n_tokens) if begun is None else begun
+    writing = Writing(prompt) if begun is None else begun
     writing.go_on()
     return writing.so_far(top)
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.translation.greedy_steps import reader_of, stacked
-from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +48,18 @@ class Forced:
         return -self.log_prob / len(self.words)
 
 
-def forced_target(*, bundle: Bundle, text: str, n_tokens: int, target: str) -> Forced:
+def forced_target(*, prompt: Prompt, target: str) -> Forced:
     """Score a target that is given, in one pass of the decoder.
 
     Args:
-        bundle: a translation.
+        prompt: to a translation.
         n_tokens: how many tokens of the source, and of the target, are read at most.
 
     Raises:
         ValueError: as reader_of, of either text.
     """
-    reader, tokenizer = reader_of(bundle, text, n_tokens), bundle.of_target
-    encoding = tokenizer.encode(target, max_len=min(n_tokens, bundle.config.max_len))
+    reader, tokenizer = reader_of(prompt), prompt.bundle.of_target
+    encoding = tokenizer.encode(target, max_len=min(prompt.n_tokens, prompt.bundle.config.max_len))
     own = [
         id_
         for id_, (start, end), special in zip(encoding.ids, encoding.offsets, encoding.special, strict=True)

@@ -10,8 +10,8 @@ import torch
 
 from transformer_core.analysis.feed_forward.activations import pre_activations, value_and_slope
 from transformer_core.analysis.why.short_training import Trial, train_on_reviews
-from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import gelu, relu
+from transformer_core.prompt import Prompt
 
 REACH, POINTS = 4.0, 81
 KEPT_BY_DROPOUT = 0.5
@@ -100,15 +100,15 @@ class OwnGates:
     negligible: float = NEGLIGIBLE
 
 
-def own_gates(*, bundle: Bundle, text: str, n_tokens: int) -> OwnGates:
+def own_gates(*, prompt: Prompt) -> OwnGates:
     """Measure in every layer of a model where no gradient would pass.
 
     Raises:
         ValueError: the bundle is not a classifier.
     """
     shares = []
-    for layer in range(bundle.config.n_layers):
-        values = pre_activations(bundle, text, n_tokens, layer).flatten()
+    for layer in range(prompt.bundle.config.n_layers):
+        values = pre_activations(prompt, layer).flatten()
         slopes = [value_and_slope(function, values)[1].abs() for function in (relu, gelu)]
         shares.append([float((slope < NEGLIGIBLE).float().mean()) for slope in slopes])
     return OwnGates(*np.array(shares).T)

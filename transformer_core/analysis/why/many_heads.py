@@ -14,11 +14,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformer_core.analysis.attention.heads import entropy
 from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.analysis.why.sentence_attention import sentence_attention
-from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import MultiHeadAttention, dot_product_scores, masked_softmax
 from transformer_core.layers.initialization import initialize
 from transformer_core.probe import Probe
 from transformer_core.progress import counted
+from transformer_core.prompt import Prompt
 
 HEADS = (1, 2, 4, 8, 16)
 
@@ -53,13 +53,13 @@ def divergence(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.maximum(mixed, 0.0) / math.log(2)
 
 
-def heads_of_layer(*, bundle: Bundle, text: str, n_tokens: int, layer: int) -> OwnHeads:
+def heads_of_layer(*, prompt: Prompt, layer: int) -> OwnHeads:
     """Compare the heads of one layer of a model on a text.
 
     Raises:
         ValueError: there is no such layer, or as sentence_attention.
     """
-    sight = sentence_attention(bundle, text, n_tokens)
+    sight = sentence_attention(prompt)
     seen = sight.layer(layer)
     n_heads = len(seen.weights)
     joined_query, joined_key = (part.transpose(0, 1).flatten(1) for part in (seen.query, seen.key))

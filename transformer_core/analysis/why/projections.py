@@ -17,6 +17,7 @@ from transformer_core.analysis.why.short_training import Trial, train_on_reviews
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.attention import dot_product_scores
+from transformer_core.prompt import Prompt
 
 Vectors = Literal["rows", "tokens", "embedded", "read"]
 REACHES = np.linspace(0.0, 1.5, 31)
@@ -61,9 +62,7 @@ def _diagonal(weights: torch.Tensor, real: torch.Tensor) -> tuple[float, float]:
     return float(own.mean()), float((own >= weights.amax(-1)).float().mean())
 
 
-def without_projections(
-    *, bundle: Bundle, text: str, n_tokens: int, layer: int, vectors: str, reach: float
-) -> Unprojected:
+def without_projections(*, prompt: Prompt, layer: int, vectors: str, reach: float) -> Unprojected:
     """Let a sentence's vectors attend by softmax(x x^T / sqrt(d_model)).
 
     Args:
@@ -76,7 +75,7 @@ def without_projections(
         ValueError: unknown vectors, there is no such layer, or as sentence_attention.
     """
     require_choice("vectors", vectors, get_args(Vectors))
-    sight = sentence_attention(bundle, text, n_tokens)
+    sight = sentence_attention(prompt)
     seen = sight.layer(layer)
     x = {"rows": sight.rows, "tokens": sight.tokens, "embedded": sight.embedded, "read": seen.x}[vectors]
     real = seen.allowed.any(0)
@@ -152,7 +151,7 @@ def _scores(layer: LayerAttention, share: float) -> Tensor:
     return dot_product_scores(layer.query, key) + layer.bias  # (head, query_pos, key_pos)
 
 
-def tied_query_key(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head: int, share: float, seed: int) -> Tied:
+def tied_query_key(*, prompt: Prompt, layer: int, head: int, share: float, seed: int) -> Tied:
     """Mix a trained head's keys with its queries and measure how symmetric its scores become.
 
     Mixing the vectors is mixing the projections, since both are linear in what they read.
@@ -164,7 +163,7 @@ def tied_query_key(*, bundle: Bundle, text: str, n_tokens: int, layer: int, head
     Raises:
         ValueError: there is no such layer or head, or as sentence_attention.
     """
-    sight = sentence_attention(bundle, text, n_tokens)
+    sight = sentence_attention(prompt)
     seen = sight.layer(layer)
     if not 0 <= head < len(seen.query):
         raise ValueError(f"head={head} must be from 0 to {len(seen.query) - 1}")

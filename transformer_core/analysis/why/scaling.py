@@ -13,8 +13,8 @@ from torch import Tensor
 from transformer_core.analysis.attention.heads import entropy
 from transformer_core.analysis.timing import log_log_slope
 from transformer_core.analysis.why.sentence_attention import sentence_attention
-from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import dot_product_scores
+from transformer_core.prompt import Prompt
 
 WIDTHS = tuple(2**power for power in range(10))  # 1 to 512
 N_QUERIES, N_KEYS = 1024, 16
@@ -110,14 +110,14 @@ class OwnSpread:
     largest_entropy: float
 
 
-def spread_of_own_heads(*, bundle: Bundle, text: str, n_tokens: int) -> OwnSpread:
+def spread_of_own_heads(*, prompt: Prompt) -> OwnSpread:
     """Measure the spread of q . k in every head of a model.
 
     Raises:
         ValueError: as sentence_attention.
     """
-    rows, d_model = [], bundle.config.d_model
-    for number, layer in enumerate(sentence_attention(bundle, text, n_tokens).layers):
+    rows, d_model = [], prompt.bundle.config.d_model
+    for number, layer in enumerate(sentence_attention(prompt).layers):
         products = dot_product_scores(layer.query, layer.key, scale=False)  # (head, query_pos, key_pos)
         scaled = [products / math.sqrt(width) for width in (1, layer.d_head, d_model)]
         spread = [entropy(layer.weights_of(scores + layer.bias).numpy()).mean(-1) for scores in scaled]

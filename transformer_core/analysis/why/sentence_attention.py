@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import read
-from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask
+from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
 
@@ -73,21 +73,19 @@ class SentenceAttention:
         return self.layers[number]
 
 
-def sentence_attention(bundle: Bundle, text: str, n_tokens: int) -> SentenceAttention:
+def sentence_attention(prompt: Prompt) -> SentenceAttention:
     """Run a classifier over a text and return what its attention computed.
-
-    Args:
-        n_tokens: most tokens that are read.
 
     Raises:
         ValueError: the bundle is of another kind, or scores by another rule than the dot product.
     """
+    bundle = prompt.bundle
     if bundle.kind != "classifier":
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
     config = bundle.config
     if config.scoring != "dot_product":
         raise ValueError(f"bundle={bundle.name!r} scores by scoring={config.scoring!r}; it must be 'dot_product'")
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     sites = ("encoder.embedding.*", "*.self_attention.*", "*.normalized")
     trace = read(bundle, encoding, sites=sites).trace
     embedded = trace["encoder.embedding.residual"][0].float().cpu()

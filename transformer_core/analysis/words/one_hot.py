@@ -16,6 +16,7 @@ from transformer_core.analysis.words.vocabulary import embedding_matrix, find, u
 from transformer_core.bundle import Bundle
 from transformer_core.layers.embeddings import Embedding
 from transformer_core.layout.neighbours import squared_distances
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +102,10 @@ def one_hot_row(*, bundle: Bundle, token_id: int, beside: int = 4) -> OneHotRow:
 
 
 @torch.inference_mode()
-def lookup_times(*, bundle: Bundle, text: str, n_tokens: int) -> LookupTimes:
+def lookup_times(*, prompt: Prompt) -> LookupTimes:
     """Time both ways of embedding a text, one after the other, on this machine and now."""
-    matrix = embedding_matrix(bundle.model)
-    ids = torch.tensor([bundle.tokenizer.encode(text, max_len=n_tokens).ids])  # (batch, pos)
+    matrix = embedding_matrix(prompt.bundle.model)
+    ids = torch.tensor([prompt.encoding.ids])  # (batch, pos)
     one_hot = torch.zeros(ids.shape[1], len(matrix)).scatter_(1, ids.T, 1.0)  # (pos, vocab)
     table, watch = _table(matrix), Stopwatch()
     with alone_on_one_thread():
@@ -160,19 +161,16 @@ class Likeness:
     one_hot_far: float | None
 
 
-def word_relations(*, bundle: Bundle, text: str, n_tokens: int) -> WordRelations:
+def word_relations(*, prompt: Prompt) -> WordRelations:
     """Compare the one-hot vectors of a sentence's tokens with their rows of the model's embedding.
-
-    Args:
-        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: as of the tokenizer.
     """
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
+    encoding = prompt.encoding
     first = {id_: place for place, id_ in reversed(list(enumerate(encoding.ids)))}
     ids = sorted(first, key=first.__getitem__)
-    matrix = embedding_matrix(bundle.model)
+    matrix = embedding_matrix(prompt.bundle.model)
     vocab_size, d_model = matrix.shape
     one_hot = F.one_hot(torch.tensor(ids), vocab_size).double()  # (token, vocab_size)
     learned = matrix[ids].double()  # (token, d_model)

@@ -15,6 +15,7 @@ from transformer_core.analysis.words.vocabulary import unit_rows
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import capture
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 Stage = Literal["looked_up", "with_positions", "after_layers", "handed_on"]
@@ -72,13 +73,11 @@ def _stages(bundle: Bundle, encoding: Encoding) -> list[Tensor]:
     return [vectors[0].float().cpu() for vectors in (*(trace[name] for name in (LOOKED_UP, SUMMED, *layers)), output)]
 
 
-def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage = "looked_up") -> SentenceVectors:
+def sentence_vectors(*, prompt: Prompt, stage: Stage = "looked_up") -> SentenceVectors:
     """Return a sentence's vectors and how alike their directions are.
 
     Args:
-        bundle: any model that reads text.
-        text: the sentence.
-        n_tokens: most tokens of the text to read, special tokens included.
+        prompt: to any model that reads text.
         stage: the rows as looked up; these scaled, with positions and segments added; after the last layer; or as
             handed on to what follows, which in a pre-norm stack is after one more norm.
 
@@ -86,8 +85,8 @@ def sentence_vectors(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage =
         ValueError: stage is unknown, or the text cannot be encoded in n_tokens.
     """
     require_choice("stage", stage, get_args(Stage))
-    encoding = bundle.tokenizer.encode(text, max_len=n_tokens)
-    stages = _stages(bundle, encoding)
+    encoding = prompt.encoding
+    stages = _stages(prompt.bundle, encoding)
     vectors = stages[{"looked_up": 0, "with_positions": 1, "after_layers": -2, "handed_on": -1}[stage]]
     unit = unit_rows(vectors)
     cosine = (unit @ unit.T).clamp(-1.0, 1.0)
@@ -129,15 +128,15 @@ class DotAndCosine:
     chosen_cosine: int
 
 
-def dot_and_cosine(*, bundle: Bundle, text: str, n_tokens: int, stage: Stage = "looked_up") -> DotAndCosine:
+def dot_and_cosine(*, prompt: Prompt, stage: Stage = "looked_up") -> DotAndCosine:
     """Compare a sentence's vectors in both ways; arguments and errors as of sentence_vectors.
 
     Raises:
         ValueError: as sentence_vectors, or there are not two tokens.
     """
-    found = sentence_vectors(bundle=bundle, text=text, n_tokens=n_tokens, stage=stage)
+    found = sentence_vectors(prompt=prompt, stage=stage)
     if len(found.labels) < 2:
-        raise ValueError(f"text={text!r:.60} must have at least 2 tokens, which can be compared")
+        raise ValueError(f"text={prompt.text!r:.60} must have at least 2 tokens, which can be compared")
     vectors = found.vectors.astype(np.float64)
     dots = vectors @ vectors.T
     alone = np.where(np.eye(len(dots), dtype=bool), -np.inf, 0.0)
@@ -167,27 +166,27 @@ def _closest(encoding: Encoding, cosine: Tensor) -> tuple[int, int] | None:
     return int(first), int(second)
 
 
-def same_word(*, bundle: Bundle, text: str, n_tokens: int) -> SameWord:
+def same_word(*, prompt: Prompt) -> SameWord:
     """Follow one word that stands at two places of a sentence from the table of vectors through every layer.
 
     Args:
-        bundle: any model that reads text.
+        prompt: to any model that reads text.
         text: where no word comes twice in it, it is read twice.
-        n_tokens: most tokens of the text to read.
 
     Raises:
         ValueError: the model cannot read the text twice, or it has no word.
     """
-    tokenizer = bundle.tokenizer
-    encoding = tokenizer.encode(text, max_len=n_tokens)
+    text = prompt.text
+    tokenizer = prompt.bundle.tokenizer
+    encoding = tokenizer.encode(text, max_len=prompt.n_tokens)
     found = _twice(encoding)
     if found is None:
-        encoding = tokenizer.encode(f"{text} {text}", max_len=min(2 * n_tokens, bundle.config.max_len))
+        encoding = tokenizer.encode(f"{text} {text}", max_len=min(2 * prompt.n_tokens, prompt.bundle.config.max_len))
         found = _twice(encoding)
     if found is None:
         raise ValueError(f"text={text[:40]!r} must hold a word that can be read twice")
     first, second = found
-    cosines = [torch.cosine_similarity(x[first], x[second], dim=0) for x in _stages(bundle, encoding)[:-1]]
+    cosines = [torch.cosine_similarity(x[first], x[second], dim=0) for x in _stages(prompt.bundle, encoding)[:-1]]
     return SameWord(encoding.labels[first], encoding.text, first, second, torch.stack(cosines).numpy())
 
 

@@ -1,0 +1,26 @@
+"""A model and the text that it is asked about: what nearly every measurement takes."""
+
+from dataclasses import dataclass
+
+from transformer_core.bundle import Bundle
+from transformer_core.text import Encoding
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A text, or a pair of texts, and the model that reads it.
+
+    Args:
+        n_tokens: most tokens that are read, special ones among them.
+        pair: the second text, for a model that reads two at once.
+    """
+
+    bundle: Bundle
+    text: str
+    n_tokens: int
+    pair: str | None = None
+
+    @property
+    def encoding(self) -> Encoding:
+        """The text as the model reads it; ValueError as of Tokenizer.encode."""
+        return self.bundle.tokenizer.encode(self.text, self.pair, max_len=self.n_tokens)
