@@ -33,8 +33,7 @@ from transformer_core.kept_passes import MOST, MOST_BYTES, MOST_BYTES_OF_ONE, ke
 from transformer_core.models import Gpt
 from transformer_core.packed_linear import Linear
 from transformer_core.progress import counted, listening
-
-ASKED = {"text": "The film was not good.", "n_tokens": 16}
+from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True)
@@ -123,23 +122,24 @@ def test_a_kept_pass_keeps_no_model():
 
 def test_questions_about_one_text_make_one_pass_and_leave_it_as_it_was(monkeypatch: pytest.MonkeyPatch):
     bundle = shipped("sentiment")
+    prompt = Prompt(bundle, "The film was not good.", 16)
     passes = []
     forward = type(bundle.model).forward
     monkeypatch.setattr(type(bundle.model), "forward", lambda *args, **kw: passes.append(1) or forward(*args, **kw))
-    first = heads_of_text(bundle=bundle, **ASKED, layer=1, head=2)
-    entropies = head_entropies(bundle=bundle, **ASKED)
-    attention_flow(bundle=bundle, **ASKED)
+    first = heads_of_text(prompt=prompt, layer=1, head=2)
+    entropies = head_entropies(prompt=prompt)
+    attention_flow(prompt=prompt)
     assert len(passes) == 1
-    effects = head_effects(bundle=bundle, **ASKED)
+    effects = head_effects(prompt=prompt)
     assert len(passes) == 1 + bundle.config.n_layers  # each goes on from the kept pass
-    again = heads_of_text(bundle=bundle, **ASKED, layer=1, head=2)
+    again = heads_of_text(prompt=prompt, layer=1, head=2)
     kept_passes._kept.clear()
-    anew = heads_of_text(bundle=bundle, **ASKED, layer=1, head=2)
+    anew = heads_of_text(prompt=prompt, layer=1, head=2)
     for name, values in vars(first.steps).items():
         np.testing.assert_array_equal(values, getattr(again.steps, name))
         np.testing.assert_array_equal(values, getattr(anew.steps, name))
-    np.testing.assert_array_equal(entropies.heads, head_entropies(bundle=bundle, **ASKED).heads)
-    np.testing.assert_array_equal(effects.change, head_effects(bundle=bundle, **ASKED).change)
+    np.testing.assert_array_equal(entropies.heads, head_entropies(prompt=prompt).heads)
+    np.testing.assert_array_equal(effects.change, head_effects(prompt=prompt).change)
 
 
 OPTIMIZERS = {
@@ -153,6 +153,7 @@ OPTIMIZERS = {
 ROWS = """
 import resource
 import torch
+from transformer_core.prompt import Prompt
 from transformer_core.packed_linear import Linear
 
 def used():

@@ -58,7 +58,7 @@ def test_a_step_is_scrubbed_to_and_a_click_on_a_small_map_shows_that_head_large(
 def test_chips_hide_words_a_mask_is_typed_and_the_sentences_swap_places(page: Page, address: str) -> None:
     text, second = "A man in a red shirt is riding a horse.", "Two dogs run on the beach."
     known = asked("bert", text)
-    red = known["bundle"].tokenizer.encode(text).labels.index("red")
+    red = known["prompt"].encoding.labels.index("red")
     visit(page, address, "bert", text=text, bert_second=second)
     for word in ("horse", "red"):
         page.get_by_test_id("stButtonGroup").get_by_role("button", name=word, exact=True).click()
@@ -107,7 +107,7 @@ def test_gates_are_shown_both_ways_and_two_models_look_at_one_sentence(page: Pag
 @pytest.mark.nightly
 def test_a_token_is_written_and_another_put_in_its_place(page: Page, address: str) -> None:
     known = asked("gpt-char", "The king is")
-    visit(page, address, "gpt", text=known["text"], model="gpt-char", gpt_part="write", gpt_steps="4")
+    visit(page, address, "gpt", text=known["prompt"].text, model="gpt-char", gpt_part="write", gpt_steps="4")
     shown = page.get_by_test_id("stCode").first
     free = written_on(**known, **RULES, choices=(), steps=5)
     page.get_by_role("button", name="One token").click()
