@@ -17,6 +17,7 @@ from tests.benchmarks.painted import ACTED, UNMEASURED, WAYS, browsing, painted_
 from tests.helpers import ROOT
 from transformer_core import load
 from transformer_core.analysis.lab.patching import patch_map
+from transformer_core.prompt import Prompt
 
 CLICK_MS, MAP_S, MAPS = 150, 3.0, 5
 TEXT = "The film was slow at first, but the actors were good."
@@ -68,9 +69,10 @@ def mapped() -> list[float]:
     bundle = load(ROOT / "assets" / "checkpoints" / "sentiment")
     times = []
     for end in range(MAPS + 1):
-        asked = {"text": f"{FIRST}{'.' * (end + 1)}"[:200], "other": f"{OTHER}{'.' * (end + 1)}", "n_tokens": 16}
+        dots = "." * (end + 1)
+        prompt = Prompt(bundle, f"{FIRST}{dots}"[:200], 16)
         begun = time.perf_counter()
-        found = patch_map(bundle=bundle, stack="encoder", **asked)
+        found = patch_map(prompt=prompt, other=f"{OTHER}{dots}", stack="encoder")
         times.append(time.perf_counter() - begun)
         assert found.exact.shape == (3, 4, 16), found.exact.shape
     return times[1:]
