@@ -20,6 +20,7 @@ from transformer_core.analysis.translation.toy_batch import CONFIG, SOURCE, TARG
 MOST_LINES = 450
 MOST_LINES_PAGE = 120
 MOST_LINES_FUNCTION = 50
+ARGUMENT = re.compile(r"^ {4}([a-z_0-9]+(?:, [a-z_0-9]+)*): ", re.MULTILINE)
 ALLOWED_AT_TOP = {
     "app.py",
     "pages",
@@ -127,6 +128,19 @@ def test_files_and_functions_are_short() -> None:
 def test_every_module_opens_by_saying_what_it_is() -> None:
     silent = [path for path in sources("transformer_core") + sources("pages") if not ast.get_docstring(parsed(path))]
     assert not [name_of(path) for path in silent if path.read_text(encoding="utf-8").strip()]
+
+
+def test_what_a_docstring_calls_an_argument_is_one() -> None:
+    unknown = {}
+    for path in sources("transformer_core") + sources("pages"):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                _, _, said = (ast.get_docstring(node) or "").partition("\nArgs:\n")
+                named = {name for names in ARGUMENT.findall(said.partition("\n\n")[0]) for name in names.split(", ")}
+                own = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+                if named - own:
+                    unknown[f"{name_of(path)}: {node.name}"] = named - own
+    assert not unknown
 
 
 def test_the_library_never_unpickles_or_executes() -> None:

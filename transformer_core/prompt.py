@@ -1,6 +1,6 @@
 """A model and the text that it is asked about: what nearly every measurement takes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
@@ -24,3 +24,8 @@ class Prompt:
     def encoding(self) -> Encoding:
         """The text as the model reads it; ValueError as of Tokenizer.encode."""
         return self.bundle.tokenizer.encode(self.text, self.pair, max_len=self.n_tokens)
+
+    @property
+    def fitting(self) -> "Prompt":
+        """The same, cut where the model's places end."""
+        return replace(self, n_tokens=min(self.n_tokens, self.bundle.config.max_len))

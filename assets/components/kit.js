@@ -1,5 +1,7 @@
 // What all components share: elements, labels, numbers and times as text, and one instance for each place in a page.
 
+export const QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"; // the page's script runs no more
+
 export function el(name, className = "", ...children) {
   const node = document.createElement(name);
   if (className) node.className = className;

@@ -1,7 +1,7 @@
 // The projector: a scene's words and its screen, one step at a time; the next screen is there before it is asked for.
 
 import { build } from "./nodes.js";
-import { el, fill } from "./kit.js";
+import { el, fill, QUIET } from "./kit.js";
 import { followRoom, post } from "./room.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -14,7 +14,7 @@ const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figur
 const MS_OF_KEYS = 5000;
 const MS_TO_SETTLE = 300, MS_TO_WAIT = 4000; // until the largest figure is known, and for figures that are named
 const BOXES = ".st-key-picture [data-testid=stElementContainer]";
-const RAN = "[data-testid=stApp][data-test-script-state=notRunning] .st-key-language_and_share"; // every page has it
+const RAN = `${QUIET} .st-key-language_and_share`; // every page has it
 
 const HOME = ["localhost", "127.0.0.1", "[::1]"];
 

@@ -290,7 +290,7 @@ def _cells(function: Callable[..., Any], arguments: Mapping[str, Any]) -> list[s
     """Return the code that repeats a call: find the project, compute, and show and save what came."""
     prompts = [value for value in arguments.values() if isinstance(value, Prompt)]
     bundles = [value for value in arguments.values() if isinstance(value, Bundle)]
-    opened = {code_that_opens(bundle.name) for bundle in (*bundles, *(prompt.bundle for prompt in prompts))}
+    opened = {code_that_opens(one.name) for one in (*bundles, *(prompt.bundle for prompt in prompts))}
     imports = sorted({line for lines, _ in opened for line in lines.split("\n")})
     imports = [
         "import numpy as np",

@@ -77,7 +77,7 @@ class Masked:
 
     Args:
         view: the model, and the encoding with its padding.
-        n_tokens: of the text itself, without the padding.
+        prompt: the text itself, without the padding.
         pads: number of [PAD] tokens appended to it.
         mask: a code as of transformer_core.analysis.masks.codes.
         trouble: why it is not the painted one, where that cannot be.
@@ -86,7 +86,7 @@ class Masked:
     """
 
     view: View
-    n_tokens: int
+    prompt: Prompt
     pads: int
     mask: str
     trouble: str
@@ -97,9 +97,7 @@ class Masked:
     @property
     def arguments(self) -> dict:
         """Return the arguments of masked_head."""
-        names = ("pads", "mask", "layer", "head", "everywhere")
-        prompt = replace(self.view.prompt, n_tokens=self.n_tokens)
-        return {"prompt": prompt} | {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ("prompt", "pads", "mask", "layer", "head", "everywhere")}
 
     @property
     def version(self) -> str:
@@ -110,12 +108,12 @@ class Masked:
 
 def _masked(view: View, values: Values) -> Masked:
     pads = values[PADS]
-    n_tokens = min(len(view.encoding), MOST_PAINTED - pads)
-    encoding = padded_encoding(Prompt(view.bundle, view.encoding.text, n_tokens), pads=pads)
+    prompt = replace(view.prompt, n_tokens=min(len(view.encoding), MOST_PAINTED - pads))
+    encoding = padded_encoding(prompt, pads=pads)
     mask, trouble = _code(values, len(encoding))
     return Masked(
         replace(view, encoding=encoding),
-        n_tokens,
+        prompt,
         pads,
         mask,
         trouble,
@@ -161,8 +159,8 @@ def show_controls(view: View) -> Masked:
             st.info(chosen.trouble, icon=":material/info:")
         elif preset == "painted" and ROWS.read():
             ROWS.set(ROWS.read())  # in the link again, where another preset stood meanwhile
-    if chosen.n_tokens < len(view.encoding):
-        st.caption(t("masks.cut", count=len(view.encoding), most=chosen.n_tokens))
+    if chosen.prompt.n_tokens < len(view.encoding):
+        st.caption(t("masks.cut", count=len(view.encoding), most=chosen.prompt.n_tokens))
     PAINT.follow(view)
     return chosen
 

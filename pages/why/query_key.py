@@ -117,11 +117,6 @@ def _outcome_of_symmetry(found: Tied) -> str:
     return "both" if scores and weights else "scores" if scores else "neither"
 
 
-def _asking(found: Tied, values: Values) -> int:
-    """Return how many tokens, from the first, are queries."""
-    return len(found.scores) if values[QUERIES] == "all" else (len(found.scores) + 1) // 2
-
-
 def _tied(view: View, values: Values) -> Live:
     """Return scores, what is not symmetric in them, and weights, and both asymmetries over the share.
 
@@ -131,15 +126,14 @@ def _tied(view: View, values: Values) -> Live:
     layer, head, share = values[LAYER], values[HEAD], values[SHARE]
     answer = ask(tied_query_key, prompt=view.prompt, layer=layer, head=head, share=share, seed=SEED)
     found, word = answer.value, "why.symmetry."
-    asking = _asking(found, values)
+    everybody = values[QUERIES] == "all"
+    asking = len(found.scores) if everybody else (len(found.scores) + 1) // 2  # tokens, from the first
+    residue = Square("residue", t(f"{word}residue"), found.residue, kind="signed", role="key")
     shown = [
         Square("scores", t(f"{word}scores_title"), found.scores[:asking], kind="signed"),
-        Square("residue", t(f"{word}residue"), found.residue, kind="signed", role="key"),
+        *((residue,) if everybody else ()),
         Square("weights", t(f"{word}weights"), found.weights[:asking]),
     ]
-    square = asking == len(found.scores)
-    if not square:
-        del shown[1]
     version = f"{share}|{layer}.{head}|{asking}|{view.encoding.text}"
     chance = t(f"{word}chance")
     chart = curves(
@@ -157,7 +151,7 @@ def _tied(view: View, values: Values) -> Live:
         points=False,
         height=270,
     )
-    note = "matrices" if square else "half"
+    note = "matrices" if everybody else "half"
     return Live(
         (squares_of("symmetry", view, shown, answer, "matrices", note=note, version=version, same_scale=True),),
         drawings=(drawing_of("symmetry", chart, answer, "curve"),),

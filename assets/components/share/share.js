@@ -1,12 +1,11 @@
 // A button that copies the link of the screen from the address bar; the page does not rerun. Beside it stands what the
 // link cannot hold.
 
-import { el, fill, lasting } from "../kit.js";
+import { el, fill, lasting, QUIET } from "../kit.js";
 
 const LEFT_OUT = "without"; // as in pages/kit/url.py
 const SECONDS_SAID = 8;
-const RAN = "[data-testid=stApp][data-test-script-state=notRunning]";
-const MS_AT_MOST = 30_000; // that a link waits for the page
+const MS_TO_BEGIN = 30_000; // until then a run has begun, or none comes
 
 const labelOf = (name) => document.querySelector(`[class*="st-key-${CSS.escape(name)}-"] label`)?.innerText ?? name;
 
@@ -20,12 +19,13 @@ function missing(words) {
   return said;
 }
 
-// Resolves when the page has next run to its end.
+// Resolves when the page has next run to its end, however long that takes; or where no run begins.
 const nextRun = () =>
   new Promise((resolve) => {
-    const watcher = new MutationObserver(() => document.querySelector(RAN) && resolve(watcher.disconnect()));
+    const look = () => document.querySelector(QUIET) && resolve(watcher.disconnect());
+    const watcher = new MutationObserver(look);
     watcher.observe(document.body, { subtree: true, attributeFilter: ["data-test-script-state"] });
-    setTimeout(resolve, MS_AT_MOST);
+    setTimeout(look, MS_TO_BEGIN);
   });
 
 class Share {

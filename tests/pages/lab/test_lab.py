@@ -56,6 +56,12 @@ def lab(part: str, model: str = "sentiment", **query: str) -> AppTest:
     return first_screen("lab", lab_part=part, model=model, **query)
 
 
+def read_here() -> Prompt:
+    """Return the sentence as the classifier reads it, outside the app."""
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    return Prompt(bundle, TEXTS["sentiment"], len(bundle.tokenizer.encode(TEXTS["sentiment"])))
+
+
 EVERY = [(number + place, part, model) for number, part in enumerate(PARTS) for place, model in enumerate(TEXTS)]
 
 
@@ -71,10 +77,8 @@ def test_every_part_opens_on_every_kind_of_model(turn: int, part: str, model: st
 
 def test_heads_that_are_off_change_the_answer_as_the_engine_says() -> None:
     app = lab("heads", lab_off="encoder.0.1-encoder.3.0")
-    bundle = load(ROOT / "assets/checkpoints/sentiment")
     changes = tuple(("head", f"encoder.layer{layer}.self_attention", head, "zero") for layer, head in ((0, 1), (3, 0)))
-    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
-    found = intervene(prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), changes=changes)
+    found = intervene(prompt=read_here(), changes=changes)
     shown = metrics(app)
     assert shown["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
     assert len(found.controls) == 8
@@ -99,12 +103,10 @@ def test_weights_stack_and_each_can_be_switched_off() -> None:
 def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:
     app = lab("weights", lab_weights=PAINTED, lab_which="paint")
     assert "7,680 numbers painted, strokes: 2" in "".join(button.label for button in app.button).replace("\\", "")
-    bundle = load(ROOT / "assets/checkpoints/sentiment")
-    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
     strokes = tuple((value, tuple(map(tuple, blocks))) for value, blocks in STROKES)
     for count in (2, 1):
         changes = (("weights", QUERY, "paint", 0.0, 0, strokes[:count]),)
-        found = intervene(prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), changes=changes)
+        found = intervene(prompt=read_here(), changes=changes)
         assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
         app.button(key="lab_undo").click().run()
     assert "lab_weights" not in app.query_params
@@ -154,12 +156,8 @@ def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:
     app = lab("patch", lab_pairs="on", lab_other="The film was very good.", pin_lab_patch_map="0.2.0")
-    bundle = load(ROOT / "assets/checkpoints/sentiment")
-    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
     asked = {"other": "The film was very good.", "stack": "encoder"}
-    found = patch_on_pairs(
-        prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), place="residual", layer=2, position=0, **asked
-    )
+    found = patch_on_pairs(prompt=read_here(), place="residual", layer=2, position=0, **asked)
     assert f"**{found.shares.mean():.0%}** of the difference comes back on average over 48 pairs" in told(app)
     assert "where the answer is read" in told(app)
 
@@ -171,10 +169,8 @@ def test_a_bert_without_a_mask_is_told() -> None:
 def test_lists_of_ones_own_steer_as_the_engine_says() -> None:
     first, second = "I loved it.\nWhat a great day!\nSo kind.", "I hated it.\nAwful."
     app = lab("steer", lab_source="texts", lab_first=first, lab_second=second)
-    bundle = load(ROOT / "assets/checkpoints/sentiment")
-    n_tokens = len(bundle.tokenizer.encode(TEXTS["sentiment"]))
     change = ("steer", "encoder.layer1.residual", 1.0, ("texts", first, second, 0, -1), -1)
-    found = intervene(prompt=Prompt(bundle, TEXTS["sentiment"], n_tokens), changes=(change,))
+    found = intervene(prompt=read_here(), changes=(change,))
     assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
     assert "Mean stream of 3 on the left less that of 2" in told(app)
 

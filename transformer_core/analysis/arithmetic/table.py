@@ -193,7 +193,6 @@ def tensor_of(*, prompt: Prompt, name: str, target_ids: tuple[int, ...] | None =
 
     Args:
         name: such as ``encoder.layer0.self_attention.query``.
-        pair: a second text, for a model that reads two at once.
         target_ids: as in read_through.
 
     Raises:

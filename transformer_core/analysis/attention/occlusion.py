@@ -154,7 +154,7 @@ def verdict_evidence(*, prompt: Prompt, substitute: Substitute = "mask") -> Evid
     """Compare rollout and the last layer's weights with the effect of hiding each token.
 
     Args:
-        bundle, text, n_tokens, substitute: as in occlusion.
+        prompt, substitute: as in occlusion.
 
     Raises:
         ValueError: as occlusion.

@@ -5,7 +5,7 @@ words: Cho et al. 2014, section 2.2.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -122,7 +122,7 @@ def source_of(prompt: Prompt) -> Source:
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if bos_id is None or eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
-    encoding = tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
+    encoding = prompt.fitting.encoding
     source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
     return Source(model, encoding.labels, source_ids, bos_id, eos_id)
 
@@ -187,17 +187,17 @@ def both_alignments(
     Args:
         prompt: to a seq2seq with attention.
         other: a translation, with the same tokenizer.
-        n_tokens, most: as in word_alignment.
+        most: as in word_alignment.
         target: the words; by default those that `bundle` writes.
 
     Raises:
         ValueError: as word_alignment, or the two cut the sentence differently.
     """
     own = word_alignment(prompt=prompt, most=most)
-    others = word_alignment(prompt=Prompt(other, prompt.text, prompt.n_tokens), most=most)
+    others = word_alignment(prompt=replace(prompt, bundle=other), most=most)
     words = own.translation if target is None else target
     ours, theirs = (
-        word_alignment(prompt=Prompt(model, prompt.text, prompt.n_tokens), most=most, target=words)
+        word_alignment(prompt=replace(prompt, bundle=model), most=most, target=words)
         for model in (prompt.bundle, other)
     )
     if (ours.source, ours.target) != (theirs.source, theirs.target):
@@ -252,7 +252,7 @@ def one_vector(*, prompt: Prompt, most: int = MOST_WORDS) -> OneVector:
     if not isinstance(model, Seq2Seq):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
     looking = word_alignment(prompt=prompt, most=most)
-    encoding = tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
+    encoding = prompt.fitting.encoding
     source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
     assert tokenizer.bos_id is not None
     written = _blind(model, source_ids, tokenizer.bos_id, tokenizer.eos_id, min(most, model.config.max_len - 1))

@@ -131,7 +131,7 @@ def _read(prompt: Prompt, direction: str) -> tuple[Encoding, Trace, str]:
     """Read a sentence and return it, what was recorded of the direction, and the scope of its sites."""
     model = recurrent_model(prompt.bundle)
     require_direction(model, direction)
-    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
+    encoding = prompt.fitting.encoding
     ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
     if isinstance(model, RecurrentLm):
         scope, inputs = "recurrent.", (ids,)
@@ -145,7 +145,7 @@ def states_of_sentence(*, prompt: Prompt, direction: str = "forward") -> Sentenc
     """Read a sentence with a trained recurrent layer and return the states that it passes on.
 
     Args:
-        bundle, n_tokens, direction: as of gates_of_sentence; the layer may have no gates.
+        prompt, direction: as of gates_of_sentence; the layer may have no gates.
 
     Raises:
         ValueError: the bundle is of another kind, or there is no such direction.

@@ -67,7 +67,7 @@ def one_step(*, prompt: Prompt, place: int, direction: str = "forward") -> OneSt
     """
     model = recurrent_model(prompt.bundle)
     layer = layer_of(model, direction)
-    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
+    encoding = prompt.fitting.encoding
     if not 0 <= place < len(encoding):
         raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}, the tokens of the text")
     ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)

@@ -73,7 +73,7 @@ def printed_gru(*, prompt: Prompt, direction: str = "forward") -> PrintedGru:
     layer = layer_of(model, direction)
     if not isinstance(layer.cell, GruCell):
         raise ValueError(f"bundle={prompt.bundle.name!r} is of unit={model.config.unit!r}; it must be gru")
-    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
+    encoding = prompt.fitting.encoding
     ids = torch.tensor([encoding.ids], device=layer.cell.hidden_proj.weight.device)
     twin = PrintedGruCell(layer.cell.d_input, layer.cell.d_hidden)
     twin.input_proj, twin.hidden_proj = layer.cell.input_proj, layer.cell.hidden_proj

@@ -136,7 +136,7 @@ def sentence_reach(*, prompt: Prompt, direction: str = "forward") -> SentenceRea
     """
     model = recurrent_model(prompt.bundle)
     layer = layer_of(model, direction)
-    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, model.config.max_len))
+    encoding = prompt.fitting.encoding
     backward = direction == "backward"
     with torch.inference_mode(False), torch.enable_grad():
         ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)

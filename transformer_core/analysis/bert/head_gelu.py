@@ -59,7 +59,7 @@ def head_gelu(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int) 
 
     Args:
         prompt: to a bert.
-        n_tokens, hidden: as of fill_in.
+        prompt, hidden: as of fill_in.
         place: of the mask whose guesses are named.
         top: how many.
 

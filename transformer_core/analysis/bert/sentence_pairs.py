@@ -116,9 +116,6 @@ def encode_pair(prompt: Prompt) -> Encoding:
 def pair_verdict(*, prompt: Prompt) -> PairVerdict:
     """Judge a pair of sentences in both orders, and each sentence with itself.
 
-    Args:
-        n_tokens: most tokens of a pair, special ones among them.
-
     Raises:
         ValueError: as encode_pair and follows.
     """

@@ -107,8 +107,7 @@ def calibration(
     The reviews are read once; another temperature costs no forward pass.
 
     Args:
-        prompt: to a classifier of negative and positive.
-        text, n_tokens: the sentence whose own confidence is placed among the bins, and how many tokens of it are read.
+        prompt: to a classifier of negative and positive, whose confidence on it is placed among the bins.
         reviews: how many.
         bins: from 2 to 20, between one half and 1.
         temperature: above 0; 1 leaves the probabilities as they are.

@@ -256,7 +256,7 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
         between = winner_and_rival(bundle.model(token_ids)[0])
 
     def maps_of(some: Bundle) -> np.ndarray:
-        return values_of(Prompt(some, prompt.text, prompt.n_tokens), steps=STEPS, baseline=baseline, between=between)[0]
+        return values_of(replace(prompt, bundle=some), steps=STEPS, baseline=baseline, between=between)[0]
 
     def chance_of(some: Bundle) -> float:
         with torch.no_grad():

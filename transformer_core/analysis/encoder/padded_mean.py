@@ -42,8 +42,7 @@ def padded_mean(*, prompt: Prompt, pads: int) -> PaddedMean:
     """Read a text with 0, 1, ... pads behind it, and take both means of what the encoder returns.
 
     Args:
-        prompt: to a classifier.
-        n_tokens: most tokens of the text to read; fewer where the model has no room for the padding behind them.
+        prompt: to a classifier; fewer tokens are read where it has no room for the padding behind them.
         pads: the most padding.
 
     Raises:

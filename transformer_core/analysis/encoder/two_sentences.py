@@ -89,9 +89,8 @@ def sentence_pair(*, prompt: Prompt, other: str) -> SentencePair:
     """Read two sentences and compare them at every depth.
 
     Args:
-        prompt: to a classifier.
-        text, other: the two sentences.
-        n_tokens: how many tokens of each are read at most.
+        prompt: to a classifier; its n_tokens bounds each sentence.
+        other: the second sentence.
 
     Raises:
         ValueError: the bundle is not a classifier of at least two classes.

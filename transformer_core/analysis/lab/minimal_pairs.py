@@ -101,7 +101,7 @@ def patch_on_pairs(
 
     Args:
         prompt: to a classifier, BERT or GPT.
-        text, other, n_tokens: as of patch_map; they give the position its role.
+        prompt, other: as of patch_map; they give the position its role.
         stack, place, layer: as of patch_map.
         position: in text.
         controls: how many random places of the same kind to patch in each pair.

@@ -93,11 +93,9 @@ def heads_in(bundle: Bundle, stack: str) -> tuple[str, ...]:
 
 def passes_needed(*, prompt: Prompt, other: str, stack: str) -> int:
     """Return how many texts the exact map reads: one for each place, layer and aligned position, and each head."""
-    cases = one_case(prompt=prompt)
+    bundle, cases = prompt.bundle, one_case(prompt=prompt)
     pairs = len(position_pairs(cases, donor_of(cases, other, prompt.n_tokens), stack))
-    return sum(map(len, sites_of(prompt.bundle, stack).values())) * pairs + len(
-        heads_in(prompt.bundle, stack)
-    ) * _n_heads(prompt.bundle)
+    return sum(map(len, sites_of(bundle, stack).values())) * pairs + len(heads_in(bundle, stack)) * _n_heads(bundle)
 
 
 def _n_heads(bundle: Bundle) -> int:
@@ -108,9 +106,8 @@ def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | Non
     """Patch every layer, place and aligned position of one stack, and every head, from the first text into the second.
 
     Args:
-        text: where activations are taken from; the answer is this text's.
+        prompt: its text is where activations are taken from and whose answer counts; its n_tokens bounds either text.
         other: what is read while one of them is put in.
-        n_tokens: most tokens of either text to read.
         stack: one of patched_stacks.
         answer: as of one_case.
 

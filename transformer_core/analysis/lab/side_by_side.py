@@ -74,17 +74,15 @@ def side_by_side(*, prompt: Prompt, second_bundle: Bundle, second_text: str, sit
     """Read two texts, each by its model, and compare one site and all layers.
 
     Args:
-        n_tokens: most tokens of either text to read.
+        prompt: its n_tokens bounds either text.
         site: a name of both readings.
         head: of a site with heads.
 
     Raises:
         ValueError: one of the two has no such site or head, it is too large to be shown, or as one_case.
     """
-    pair = [
-        one_case(prompt=Prompt(one, words, prompt.n_tokens))
-        for one, words in ((prompt.bundle, prompt.text), (second_bundle, second_text))
-    ]
+    other = Prompt(second_bundle, second_text, prompt.n_tokens)
+    pair = [one_case(prompt=one) for one in (prompt, other)]
     answered = [run(cases, sites=("*",)) for cases in pair]
     tables = [_table(cases, trace, site, head) for cases, (_, trace) in zip(pair, answered, strict=True)]
     pairs = _pairs(pair[0], pair[1], site)
@@ -111,7 +109,7 @@ def side_by_side(*, prompt: Prompt, second_bundle: Bundle, second_text: str, sit
         ),
         answers=(
             float(answered[0][0].log_prob[0]),
-            _second_answer(pair[0], Prompt(second_bundle, second_text, prompt.n_tokens)),
+            _second_answer(pair[0], other),
         ),
     )
 

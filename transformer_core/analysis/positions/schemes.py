@@ -78,7 +78,6 @@ def score_schemes(
 
     Args:
         prompt: to any model but a translation.
-        text, n_tokens: what is read, and the most tokens of it to read.
         place: of the token in the text.
         head: of the first layer; it also sets ALiBi's slope.
         length: how many places.

@@ -114,7 +114,7 @@ def encoded_for(prompt: Prompt) -> Encoding:
     Raises:
         ValueError: it reads none of the text.
     """
-    encoding = prompt.bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, prompt.bundle.config.max_len))
+    encoding = prompt.fitting.encoding
     if not len(encoding):
         raise ValueError(f"text={prompt.text[:40]!r} has no token that {prompt.bundle.name!r} knows")
     return encoding
@@ -214,7 +214,7 @@ def sublayer_steps(*, prompt: Prompt, layer: int, sublayer: str, token: int) -> 
     """Follow one token through one sublayer and its norm.
 
     Args:
-        bundle, text, n_tokens: as of two_orders.
+        prompt: text and most tokens as of two_orders.
         layer: from 0.
         sublayer: "self_attention" or "feed_forward".
         token: from 0.

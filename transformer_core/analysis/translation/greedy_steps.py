@@ -109,7 +109,7 @@ class Writing:
         """Read the source.
 
         Args:
-            bundle, text, n_tokens: as of written_greedily.
+            prompt: as of written_greedily.
             drafts: as in greedy_from_drafts; they change how long the writing takes, and what is written in rounding
                 alone.
 

@@ -53,7 +53,7 @@ def forced_target(*, prompt: Prompt, target: str) -> Forced:
 
     Args:
         prompt: to a translation.
-        n_tokens: how many tokens of the source, and of the target, are read at most.
+        prompt: its n_tokens bounds the source, and the target.
 
     Raises:
         ValueError: as reader_of, of either text.

@@ -82,7 +82,7 @@ def sentence_vectors(*, prompt: Prompt, stage: Stage = "looked_up") -> SentenceV
             handed on to what follows, which in a pre-norm stack is after one more norm.
 
     Raises:
-        ValueError: stage is unknown, or the text cannot be encoded in n_tokens.
+        ValueError: stage is unknown, or the text cannot be encoded in so many tokens.
     """
     require_choice("stage", stage, get_args(Stage))
     encoding = prompt.encoding
@@ -171,7 +171,7 @@ def same_word(*, prompt: Prompt) -> SameWord:
 
     Args:
         prompt: to any model that reads text.
-        text: where no word comes twice in it, it is read twice.
+        prompt: whose text is read twice where no word comes twice in it.
 
     Raises:
         ValueError: the model cannot read the text twice, or it has no word.
