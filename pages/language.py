@@ -19,14 +19,18 @@ WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 
+BELOW_ZERO = re.compile(r"-(\d[\d,]*\.\d+ ?%?|\d+ ?%)")  # no token of a text, such as -5
+
+
 class _Counting(Formatter):
-    """Writes ``{count:token|tokens}`` as the first form where the count is 1, else as the second."""
+    """Writes ``{count:token|tokens}`` as the first form where the count is 1, else as the second; -0.5 as −0.5."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         one, more_forms, many = format_spec.partition("|")
-        if not more_forms:
-            return super().format_field(value, format_spec)
-        return one if value in (1, "1") else many
+        if more_forms:
+            return one if value in (1, "1") else many
+        written = super().format_field(value, format_spec)
+        return f"−{written[1:]}" if BELOW_ZERO.fullmatch(written) else written
 
 
 _COUNTING = _Counting()

@@ -45,6 +45,7 @@ from transformer_core.models.recurrent import (
     RecurrentLmConfig,
     Seq2Seq,
 )
+from transformer_core.reader import READERS, Asks, Reader
 from transformer_core.text import Tokenizer
 from transformer_core.text.characters import check_text
 
@@ -125,6 +126,21 @@ class Bundle:
     def kind(self) -> str:
         """The model's entry in MODELS."""
         return next(kind for kind, model in MODELS.items() if type(self.model) is model)
+
+    @property
+    def reader(self) -> Reader:
+        """What the model answers, and where in its output that stands."""
+        return READERS.get(self.kind, Reader)(self.config, self.of_target, self.labels)
+
+    def must_ask(self, *asks: Asks) -> None:
+        """Refuse a model whose reader asks nothing of these.
+
+        Raises:
+            ValueError: it is one.
+        """
+        if self.reader.asks not in asks:
+            fitting = ", ".join(kind for kind, reader in READERS.items() if reader.asks in asks)
+            raise ValueError(f"bundle={self.name!r} is a {self.kind}; it must be one of {fitting}")
 
     @property
     def config(self) -> ModelConfig:

@@ -47,7 +47,7 @@ def try_numbers(bundle: Bundle) -> None:
     source = torch.tensor([ids], device=next(bundle.model.parameters()).device)  # (batch, pos)
     probe = Probe()
     try:
-        bundle.model(*[source] * (2 if bundle.kind in ("translation", "seq2seq") else 1), probe=probe)
+        bundle.model(*[source] * (2 if bundle.reader.asks == "words" else 1), probe=probe)
     except (ValueError, RuntimeError, IndexError) as error:
         raise BundleError(f"{bundle.name} fails on a text of {len(ids)} tokens: {error!s:.200}") from None
     for name, tensor in probe.trace.items():

@@ -22,7 +22,6 @@ from pages.room import Part
 from transformer_core.analysis.attention.heads import head_entropies
 from transformer_core.analysis.attention.occlusion import Evidence, substitutes, verdict_evidence
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.rank_correlation import RankCorrelation, agreement_word
 
 SUBSTITUTE = Choice(
@@ -109,7 +108,7 @@ def show_rollout(view: View) -> None:
 
 def rests_on(view: View) -> str:
     """Return the title of the bars: which position the model's conclusion is read from."""
-    outcome = outcome_of(view.bundle, view.encoding)
+    outcome = view.bundle.reader.outcome(view.encoding)
     if outcome is not None and outcome.place is not None:
         return t("attention.pooled_place", token=plain(view.encoding.labels[outcome.place]), place=outcome.place)
     first = view.bundle.kind == "bert" or view.bundle.config.pooling == "cls"

@@ -19,7 +19,6 @@ from pages.room import Part
 from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
-from transformer_core.analysis.outcome import is_causal
 from transformer_core.analysis.questions import moved
 
 SAME_SCALE = Switch("same_scale", True, label="attention.same_scale")
@@ -80,7 +79,7 @@ def _show(view: View) -> None:
 
 def names_of_heads(view: View, heads: Heads, least: float) -> list[list[str]]:
     """Return the short name of each head's tendency on this sentence, "" where its score is less than the least."""
-    padding, causal = view.bundle.config.padding, is_causal(view.bundle)
+    padding, causal = view.bundle.config.padding, view.bundle.reader.causal
     found = tendencies_of([heads.weights], [view.encoding], padding, causal=causal)
     names = short_names()
     return [[names[label] for label in layer] for layer in labelled(found.scores, least).tolist()]

@@ -36,7 +36,7 @@ def _show(view: View, answer: Answer[GateRanges], *, about: str) -> None:
     best = max(range(len(found.names)), key=lambda place: abs(found.correlations[place].rho))
     goes = abs(found.correlations[best].rho) >= LOOSE
     said = [
-        t("before.ranges_rho", gate=t(f"before.ranges_{name}"), rho=f"{one.rho:+.2f}".replace("-", "−"))
+        t("before.ranges_rho", gate=t(f"before.ranges_{name}"), rho=f"{one.rho:+.2f}")
         for name, one in zip(found.names, found.correlations, strict=True)
     ]
     cover.judge(found.names[best] if goes else "none", " · ".join(said))

@@ -18,7 +18,6 @@ from pages.kit.waiting import BRIEF, awaited
 from pages.language import corpus_word, pieces_of, plain, t
 from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
 from transformer_core.analysis.counter_examples import CounterExample, counter_examples
-from transformer_core.analysis.outcome import outcome_of
 from transformer_core.evaluation.weak_sides import features_of, unit_of
 from transformer_core.measured import Slice
 from transformer_core.prompt import Prompt
@@ -31,7 +30,7 @@ SECOND = 0.25  # a second word is named where it is worth at least this part of 
 
 def show_counter_examples(view: View) -> None:
     """Show the closest texts of which the model concludes something else; a click on one puts it into the box."""
-    if outcome_of(view.bundle, view.encoding) is None or all(view.encoding.special):
+    if view.bundle.reader.outcome(view.encoding) is None or all(view.encoding.special):
         return
     found = ask_once(counter_examples, prompt=_first_text(view)).value
     label = chart_word(view, found.winner)
@@ -112,7 +111,7 @@ def _first_text(view: View) -> Prompt:
 
 def show_explanation(view: View) -> None:
     """Show what each word did for the verdict; nothing where the model concludes nothing."""
-    if outcome_of(view.bundle, view.encoding) is None:
+    if view.bundle.reader.outcome(view.encoding) is None:
         return
     if all(view.encoding.special):
         st.caption(t("because.nothing_to_hide", **pieces_of(view.encoding.text)))

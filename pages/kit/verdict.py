@@ -14,7 +14,6 @@ from pages.kit.models import offer_model
 from pages.kit.outside import outside
 from pages.kit.url import set_choice
 from pages.language import language, pieces_of, plain, t, words
-from transformer_core.analysis.outcome import outcome_label, outcome_of
 from transformer_core.evaluation.weak_sides import word_count
 
 HUES = ("#b5702a", "#1f8f9c", "#8a55d0", "#c23b75", "#5a7d2a", "#3b76d4")  # the two ends of the signed scale first
@@ -32,10 +31,10 @@ def class_word(label: str) -> str:
 
 def outcome_word(view: View, index: int) -> str:
     """Return what people call one possible outcome, for Markdown: a class, a token next, or a token at [MASK]."""
-    outcome = outcome_of(view.bundle, view.encoding)
+    outcome = view.bundle.reader.outcome(view.encoding)
     if outcome is None:
         return ""
-    label = outcome_label(view.bundle, outcome, index)
+    label = outcome.reader.label(index)
     return class_word(label) if outcome.asks == "class" else t(f"outcome.{outcome.asks}", token=plain(label))
 
 
@@ -128,7 +127,7 @@ def outcome_verdict(
         probabilities: one an outcome; there is no verdict where there is none.
         beside: those that these are compared with: the same tokens are shown, each in the same hue.
     """
-    outcome = outcome_of(view.bundle, view.encoding)
+    outcome = view.bundle.reader.outcome(view.encoding)
     if outcome is None or not len(probabilities):
         return None
     if outcome.asks == "class":
@@ -141,7 +140,7 @@ def outcome_verdict(
     winner = max(range(len(probabilities)), key=probabilities.__getitem__)
     shown = likeliest if winner in likeliest else [*likeliest[:-1], winner]
     parts = [float(probabilities[index]) for index in shown]
-    labels = [outcome_label(view.bundle, outcome, index) for index in shown]
+    labels = [outcome.reader.label(index) for index in shown]
     return verdict_of([*labels, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=shown.index(winner))
 
 
@@ -166,7 +165,7 @@ def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> 
     Args:
         place: its name, where it follows the hand.
     """
-    outcome = outcome_of(view.bundle, view.encoding)
+    outcome = view.bundle.reader.outcome(view.encoding)
     if verdict is None or outcome is None:
         return
     if outcome.asks != "class":
@@ -234,7 +233,7 @@ def concludes(view: View, *, key: str = "concludes") -> bool:
     Args:
         key: names the button; a page that says it twice needs two.
     """
-    if outcome_of(view.bundle, view.encoding) is not None:
+    if view.bundle.reader.outcome(view.encoding) is not None:
         return True
     tokenizer = view.bundle.tokenizer
     if view.bundle.kind != "bert" or tokenizer.mask_id is None:

@@ -22,7 +22,6 @@ from transformer_core.analysis.lab.intervention import Effect, SetEffect, interv
 
 N_CONTROLS = 8
 OWN = "own"
-WRITING = ("translation", "seq2seq")
 KINDS = ("classifier", "gpt", "bert", "translation", "lm", "seq2seq")
 LEAST_SHOWN, SMALL = 5e-4, 0.1  # nats
 MOST_AT_ONCE = 12_000_000  # parameters: a larger model's answer is waited for
@@ -30,10 +29,8 @@ MOST_AT_ONCE = 12_000_000  # parameters: a larger model's answer is waited for
 
 def answer_word(view: View, answer: int) -> str:
     """Return what people call a class or a token that is asked for."""
-    if view.bundle.kind == "classifier":
-        return class_word(view.bundle.labels[answer] if answer < len(view.bundle.labels) else f"#{answer}")
-    known = answer < view.bundle.tokenizer.vocab_size
-    return f"“{(view.bundle.tokenizer.label_of(answer) if known else '') or f'#{answer}'}”"
+    label = view.bundle.reader.label(answer)
+    return class_word(label) if view.bundle.reader.asks == "class" else f"“{label}”"
 
 
 def can_answer(view: View) -> bool:
@@ -53,7 +50,7 @@ def untouched(view: View) -> Answer[Effect]:
 
 def _answers(view: View) -> dict[str, str]:
     """Return what can be measured: what the model itself finds likeliest, or one of the classes or likely tokens."""
-    if view.bundle.kind in WRITING:
+    if view.bundle.reader.asks == "words":
         return {OWN: OWN}  # or the text in the other control
     found = untouched(view).value
     own = {OWN: t("lab.own", answer=answer_word(view, found.answer))}
@@ -72,7 +69,7 @@ TARGET = Text[str]("lab_target", "", label="lab.target")
 
 def answer_control(view: View) -> Control[Any]:
     """Return the control of what is measured: of a translation a text."""
-    return TARGET if view.bundle.kind in WRITING else ANSWER
+    return TARGET if view.bundle.reader.asks == "words" else ANSWER
 
 
 def measured(view: View, values: Values | None = None) -> int | str | None:
@@ -97,7 +94,7 @@ def _verdict(view: View, found: Effect, which: int) -> Verdict | None:
     if not found.outcomes.size:
         return None
     shares = found.probabilities[which].astype(float).tolist()
-    if view.bundle.kind == "classifier":
+    if view.bundle.reader.asks == "class":
         return verdict_of(view.bundle.labels or [f"#{one}" for one in found.outcomes.tolist()], shares)
     order = np.argsort(-found.probabilities[0])[:5].tolist()
     winner = int(np.argmax(found.probabilities[which]))
@@ -123,7 +120,7 @@ def _signed(nats: float) -> str:
 def live_outcome(view: View, found: Effect) -> Live:
     """Return the verdicts and numbers of what changes do."""
     verdicts = {"lab_before": _verdict(view, found, 0), "lab_after": _verdict(view, found, 1)}
-    name = t("lab.translation") if view.bundle.kind in WRITING else answer_word(view, found.answer)
+    name = t("lab.translation") if view.bundle.reader.asks == "words" else answer_word(view, found.answer)
     numbers = {
         "lab_ln": Number(t("lab.ln_p", answer=name), f"{found.before:.2f} → {found.after:.2f}", t("lab.ln_p_help")),
         "lab_change": Number(t("lab.change"), _signed(found.after - found.before), t("lab.change_help")),
@@ -163,7 +160,7 @@ def show_effect(view: View, answer: Answer[Effect], *, what: str, part: str) -> 
 def show_words(view: View, answer: Answer[Effect]) -> None:
     """Show the probability of every word of a translation before and after."""
     found = answer.value
-    if view.bundle.kind not in WRITING:
+    if view.bundle.reader.asks != "words":
         return
     names = [f"{place}  {label}" for place, label in enumerate(found.labels, start=1)]
     series = {t("lab.before"): np.exp(found.words[0]), t("lab.after"): np.exp(found.words[1])}

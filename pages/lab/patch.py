@@ -19,7 +19,6 @@ from pages.lab.figures import patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
     N_CONTROLS,
-    WRITING,
     answer_control,
     ask_effect,
     can_answer,
@@ -256,7 +255,7 @@ def _draw_pairs(answer: Answer[PatchedPairs], place: str, layer: int) -> None:
 
 def _own_answer(view: View) -> int | str | None:
     """Return the answer of the text that is patched from, as the other text is asked for it."""
-    if view.bundle.kind in WRITING:
+    if view.bundle.reader.asks == "words":
         return ask_once(written_with, prompt=view.prompt, changes=()).value.before
     return ask_effect(view, (), None, controls=0).value.answer
 

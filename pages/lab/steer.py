@@ -31,7 +31,6 @@ from transformer_core.analysis.lab.intervention import written_with
 
 FIRST_LIST = {"en": "I loved every minute of it.", "zh": "我非常喜欢，特别好。"}
 SECOND_LIST = {"en": "I hated every minute of it.", "zh": "我非常讨厌，特别差。"}
-WRITERS = ("gpt", "lm", "translation", "seq2seq")
 
 
 def _sources(view: View) -> list[str]:
@@ -61,7 +60,7 @@ def _last(view: View, source: str) -> int:
         return 0
     if source == "neuron":
         return config.d_ff - 1
-    return (config.n_classes if view.bundle.kind == "classifier" else config.vocab_size) - 1
+    return view.bundle.reader.n_outcomes - 1
 
 
 def _index(source: str) -> Slider[int]:
@@ -142,7 +141,7 @@ def _show(view: View) -> None:
     say(t("lab.norm", norm=f"{norm:.2f}", site=plain(site), added=f"{abs(strength) * norm:.2f}"), small=True)
     STEER.follow(view)
     show_words(view, effect)
-    if view.bundle.kind in WRITERS:
+    if view.bundle.reader.asks in ("next", "words"):
         _show_writing(view, change)
     show_on_set(view, (change,), key="steer")
 
@@ -163,7 +162,7 @@ def _show_ends(view: View, source: str) -> None:
 
 @experiment("lab_writing", "lab.writing", icon=":material/edit_note:", opened=True)
 def _show_writing(view: View, change: Code) -> None:
-    seed = SEED.show() if view.bundle.kind in ("gpt", "lm") else 0
+    seed = SEED.show() if view.bundle.reader.asks == "next" else 0
     asked = {"prompt": view.prompt, "changes": (change,), "seed": seed}
     brief = view.bundle.n_parameters <= MOST_AT_ONCE
     answer = awaited(written_with, t("lab.writing_now"), key="lab_writing", height=120, brief=brief, **asked)

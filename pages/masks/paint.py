@@ -38,7 +38,6 @@ from transformer_core.analysis.masks.masked_head import (
     padded_encoding,
     replace_mask,
 )
-from transformer_core.analysis.outcome import is_causal
 from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
@@ -58,7 +57,7 @@ PRESET = Choice(
     ("everything", "causal", "padding", "window", "prefix", "painted"),
     label="masks.preset",
     words="masks.preset_{}",
-    default=lambda view: CAUSAL_DEFAULT if is_causal(view.bundle) else "causal",
+    default=lambda view: CAUSAL_DEFAULT if view.bundle.reader.causal else "causal",
 )
 WHERE = Choice("masks_where", ("all", "one"), label="masks.where", words="masks.where_{}")
 LAYER, HEAD = layer_control("masks.layer", in_list=True), head_control("masks.head", in_list=True)

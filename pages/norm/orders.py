@@ -219,7 +219,7 @@ def _steps(post: Bundle, pre: Bundle, own: Encoding, other: Encoding, token: int
         chosen = Choice("norm_orders_sublayer", options, label="norm.orders_sublayer", form="list").show()
     layer, _, sublayer = chosen.partition(".")
     if not picked:
-        token = next((place for place, (_, end) in enumerate(own.offsets) if end), 0)
+        token = next(iter(own.own), 0)
     both = (("post", post, own, token), ("pre", pre, other, matching_token(own, token, other)))
     for place, (order, bundle, encoding, there) in zip(st.columns(2, gap="large"), both, strict=True):
         answer = ask(

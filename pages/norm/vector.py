@@ -15,7 +15,6 @@ from pages.language import section, strings, t
 from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.room import Part
-from transformer_core.analysis.outcome import outcome_of
 from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
 
 UNMOVED = 0.01
@@ -123,7 +122,7 @@ def _variants(view: View, drawing: Drawing) -> None:
         d=len(found.x),
         used=t(f"norm.kind_{found.norm}"),
     )
-    if outcome_of(view.bundle, view.encoding) is not None:
+    if view.bundle.reader.outcome(view.encoding) is not None:
         swapped = ask(other_norm, prompt=view.prompt).value
         label = outcome_word(view, swapped.winner)
         measured += " " + t("norm.variants_moved", label=label, moved=f"{swapped.moved:+.3f}")

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.outcome import MOST_SCORES, Outcome, outcome_of, require_outcome
+from transformer_core.analysis.outcome import require_outcome
 from transformer_core.analysis.parts import input_embedding
 from transformer_core.analysis.positions.order_cases import LABELS, LANGUAGES
 from transformer_core.analysis.words.vocabulary import embedding_matrix, unit_rows
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Outcome
 from transformer_core.text import Encoding, make_batch
 from transformer_core.text.encoding import WORD, Word, words_of
 from transformer_core.training.corpora.grammar import load_grammar
@@ -183,19 +184,14 @@ def _changed(text: str, start: int, end: int, new: str) -> tuple[str, int, int]:
 @torch.inference_mode()
 def _probabilities(bundle: Bundle, encodings: list[Encoding]) -> Tensor:
     """Return the probability of every outcome of each text, (text, outcome), each read at its own place."""
-    device, outcomes = next(bundle.model.parameters()).device, [outcome_of(bundle, each) for each in encodings]
-    width = max(map(len, encodings))
-    size = bundle.config.n_classes if bundle.kind == "classifier" else width * bundle.config.vocab_size
-    parts, at_once = [], max(1, min(MOST_TRIED, MOST_SCORES // size))
+    device, reader = next(bundle.model.parameters()).device, bundle.reader
+    slots = [reader.required(each).slot for each in encodings]
+    parts, at_once = [], reader.at_once(max(map(len, encodings)), MOST_TRIED)
     for start in range(0, len(encodings), at_once):
         ids = make_batch(encodings[start : start + at_once], padding=bundle.config.padding).token_ids
         output, _ = capture(bundle.model, ids.to(device), sites=())
-        if bundle.kind == "classifier":
-            parts.append(output)
-            continue
-        scores = output.mlm_logits if bundle.kind == "bert" else output
-        places = [each.place for each in outcomes[start : start + at_once] if each is not None]
-        parts.append(scores[range(len(places)), places])
+        read = slots[start : start + at_once]
+        parts.append(reader.scores(output)[range(len(read)), read])
     return torch.cat(parts).float().softmax(-1).cpu()
 
 
@@ -217,7 +213,7 @@ def counter_examples(*, prompt: Prompt) -> CounterExamples:
     tried = [(place, *_changed(prompt.text, *place)) for place in _candidates(bundle, encoding, outcome, most)]
     tried = [each for each in tried if each[1].strip()]
     encodings = bundle.tokenizer.encode_batch([prompt.text, *(each[1] for each in tried)], max_len=prompt.n_tokens + 8)
-    readable = [number for number, each in enumerate(encodings) if outcome_of(bundle, each) is not None]
+    readable = [number for number, each in enumerate(encodings) if bundle.reader.outcome(each) is not None]
     rows = _probabilities(bundle, [encodings[number] for number in readable])  # (text, outcome)
     winner, before = int(rows[0].argmax()), float(rows[0].max())
     found = []

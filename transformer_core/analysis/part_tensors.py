@@ -1,12 +1,10 @@
 """The tensor at each part of a model for one text: what a small picture of the part shows."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.outcome import one_text, outcome_of, scope_of
+from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.parts import reading_part
 from transformer_core.probe import Probe
 from transformer_core.prompt import Prompt
@@ -39,7 +37,7 @@ def part_tensors(*, prompt: Prompt) -> dict[str, np.ndarray]:
     bundle, encoding = prompt.bundle, prompt.encoding
     ids, stack, part_alone = one_text(bundle, encoding), reading_part(bundle.model), bundle.kind == "translation"
     model = stack if part_alone else bundle.model
-    sites = {part: site if part_alone else scope_of(bundle, site) for part, site in SITES.items()}
+    sites = {part: site if part_alone else bundle.reader.site(site) for part, site in SITES.items()}
     probe = Probe((*sites.values(), POOLED))  # it takes what there is
     with torch.inference_mode():
         output = model(ids, probe=probe)
@@ -48,18 +46,12 @@ def part_tensors(*, prompt: Prompt) -> dict[str, np.ndarray]:
     found = {part: _array(tensor if part == "positions" else tensor[0]) for part, tensor in there.items()}
     if POOLED in trace:
         found["pooled"] = _array(trace[POOLED][0])
-    scores = _word_scores(bundle.kind, output)
-    if scores is not None:
-        found["word_scores"] = _array(scores[0].float().softmax(-1))
-    outcome = None if part_alone else outcome_of(bundle, encoding)
+    if bundle.reader.asks in ("next", "masked"):
+        found["word_scores"] = _array(bundle.reader.scores(output)[0].float().softmax(-1))
+    outcome = None if part_alone else bundle.reader.outcome(encoding)
     if outcome is not None:
         found["outcome"] = _array(outcome.logits(output)[0].float().softmax(-1))
     return found
-
-
-def _word_scores(kind: str, output: Any) -> Tensor | None:
-    """Return the scores (1, pos, vocab) of a model that guesses words."""
-    return output if kind == "gpt" else output.mlm_logits if kind == "bert" else None
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -30,13 +30,14 @@ from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.weight_curve import KEPT
 from transformer_core.analysis.lab.weights import WeightEdit, matrices_of
 from transformer_core.analysis.masks.masked_head import masked_head
-from transformer_core.analysis.outcome import Outcome, outcome_label, read, require_outcome
+from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.analysis.positions.order_worth import order_edits
 from transformer_core.analysis.rank_correlation import agreement_word
 from transformer_core.analysis.stream.residual_sum import stream_sum
 from transformer_core.analysis.words.nearest_words import nearest_words
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Outcome
 
 MUCH = 0.05  # of a probability: from here on it has moved much
 LEAST = 0.2  # by which a head must look at a kind of place more than a uniform one does
@@ -420,7 +421,7 @@ def reads_text(question: str) -> bool:
 
 def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: tuple[float, ...]) -> Finding:
     winner = int(np.argmax(probabilities))
-    return Finding(_word(outcome_label(bundle, outcome, winner)), probabilities[winner])
+    return Finding(_word(outcome.reader.label(winner)), probabilities[winner])
 
 
 def moved(before: tuple[float, ...], after: tuple[float, ...]) -> Finding:

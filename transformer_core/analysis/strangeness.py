@@ -42,7 +42,7 @@ class Strangeness:
 
 def measure_of(bundle: Bundle) -> str:
     """Return what tells best how strange a text is to this kind of model."""
-    return "nats_a_token" if bundle.kind in ("gpt", "lm") else "rarity"
+    return "nats_a_token" if bundle.reader.asks == "next" else "rarity"
 
 
 def strangeness(*, prompt: Prompt) -> Strangeness:
@@ -93,7 +93,7 @@ def _rarity(counts: tuple[int, ...], own: list[int]) -> float | None:
 
 @torch.inference_mode()
 def _of_next(bundle: Bundle, encoding: Encoding) -> float | None:
-    ids = one_text(bundle, encoding)[:, [place for place, (_, end) in enumerate(encoding.offsets) if end]]
+    ids = one_text(bundle, encoding)[:, encoding.own]
     if ids.shape[1] < FEWEST["nats_a_token"]:
         return None
     return float(F.cross_entropy(capture(bundle.model, ids, sites=())[0][0, :-1].float(), ids[0, 1:]))

@@ -15,7 +15,7 @@ import sacrebleu
 from transformer_core.analysis.before.by_length import ByLength, write_by_length
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
-from transformer_core.evaluation.translation import BEAM_WIDTH, KINDS, Pairs, bleu_tokenizer, read_parallel
+from transformer_core.evaluation.translation import BEAM_WIDTH, Pairs, bleu_tokenizer, read_parallel
 from transformer_core.generation import translate
 
 ENDS = (8, 11, 14, 18)  # the most words of each bin but the last
@@ -79,8 +79,8 @@ def measure_by_length(
     Raises:
         ValueError: a bundle is of another kind, or there are no pairs.
     """
-    if wrong := [bundle for bundle in bundles if bundle.kind not in KINDS]:
-        raise ValueError(f"bundle={wrong[0].name!r} is a {wrong[0].kind}; it must be one of {', '.join(KINDS)}")
+    for bundle in bundles:
+        bundle.must_ask("words")
     if not pairs or not bundles:
         raise ValueError(f"pairs={len(pairs)} and bundles={len(bundles)}; at least one of each is needed")
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))

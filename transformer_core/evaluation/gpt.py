@@ -16,7 +16,6 @@ from transformer_core.bundle import Bundle
 from transformer_core.text import EOS_ID, PAD_ID, Tokenizer
 from transformer_core.training.batching import in_turn, padded
 
-KINDS = ("gpt", "lm")
 LARGEST_TEXT = 200_000_000
 
 
@@ -87,8 +86,7 @@ def measure_text(bundle: Bundle, text: str, *, batch_size: int = 32) -> dict[str
     Raises:
         ValueError: the bundle is of another kind, or the text too short.
     """
-    if bundle.kind not in KINDS:
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt or an lm")
+    bundle.must_ask("next")
     ids = torch.tensor(bundle.tokenizer.encode(text).ids)
     if len(ids) < 2:
         raise ValueError(f"text has {len(ids)} tokens; at least 2 are needed")

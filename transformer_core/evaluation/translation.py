@@ -14,7 +14,6 @@ from transformer_core.evaluation.gpt import read_text
 from transformer_core.generation import translate
 
 Pairs = Sequence[tuple[str, str]]
-KINDS = ("translation", "seq2seq")
 FIRST_HAN, LAST_HAN = "\u4e00", "\u9fff"
 BEAM_WIDTH = 4
 
@@ -65,8 +64,7 @@ def measure_translation(
     Raises:
         ValueError: the bundle is of another kind, or there are no pairs.
     """
-    if bundle.kind not in KINDS:
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
+    bundle.must_ask("words")
     if not pairs:
         raise ValueError("pairs are none; at least one is needed")
     sources, references = zip(*pairs, strict=True)

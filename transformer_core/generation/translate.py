@@ -40,8 +40,7 @@ def translate(
     Raises:
         ValueError: the model writes from no source, the tokenizer lacks [BOS] or [EOS], or as beam_search.
     """
-    if bundle.kind not in ("translation", "seq2seq"):
-        raise ValueError(f"bundle={bundle.name!r} is of kind {bundle.kind!r}; translation or seq2seq is needed")
+    bundle.must_ask("words")
     model: Writer = bundle.model  # type: ignore[assignment]
     tokenizer = bundle.tokenizer
     bos_id = tokenizer.bos_id if bos_id is None else bos_id

@@ -165,7 +165,7 @@ def _asked(bundle: Bundle, text: str, others: list[str]) -> list[_Asked]:
     for chosen in (encodings[:1], encodings):
         batch = make_batch(chosen, padding=config.padding)
         inputs = [batch.token_ids.to(device)]
-        if bundle.kind in ("translation", "seq2seq"):
+        if bundle.reader.asks == "words":
             begin = torch.full((len(chosen), 1), tokenizer.bos_id or 0)
             inputs.append(torch.cat((begin, batch.token_ids), dim=1).to(device))
         found.append(_Asked(batch.encodings, inputs, batch.segment_ids.to(device) if segments else None))

@@ -60,6 +60,11 @@ class Encoding:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def own(self) -> tuple[int, ...]:
+        """Places of the tokens that stand for a piece of the source, a spelled out "[MASK]" among them."""
+        return tuple(place for place, (_, end) in enumerate(self.offsets) if end)
+
     def surface(self, position: int) -> str:
         """Return the exact slice of the source that a token stands for.
 

@@ -11,7 +11,7 @@ from transformer_core.analysis.attention.heads import entropy, head_entropies
 from transformer_core.analysis.attention.occlusion import occlusion, verdict_evidence, word_worth
 from transformer_core.analysis.attention.rollout import attention_flow, rollout
 from transformer_core.analysis.counter_examples import MOST_TRIED, counter_examples
-from transformer_core.analysis.outcome import one_text, outcome_of, read
+from transformer_core.analysis.outcome import one_text, read
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 from transformer_core.text.encoding import words_of
@@ -128,7 +128,7 @@ def test_a_gpt_reads_without_the_word_and_never_without_the_last() -> None:
     mask = torch.ones(len(encoding), len(encoding), dtype=torch.bool).tril()
     mask[4:, 3] = False  # no later token may look at "riding"
     with torch.no_grad():
-        outcome = outcome_of(bundle, encoding)
+        outcome = bundle.reader.outcome(encoding)
         logits = [
             outcome.logits(bundle.model(one_text(bundle, encoding), mask=each)) for each in (None, mask[None, None])
         ]
@@ -204,7 +204,7 @@ def test_other_outcomes_are_read_at_their_own_place(name: str, text: str) -> Non
     bundle = shipped(name)
     for each in counter_examples(prompt=Prompt(bundle, text, 64)).found:
         encoding = bundle.tokenizer.encode(each.text)
-        assert outcome_of(bundle, encoding) is not None
+        assert bundle.reader.outcome(encoding) is not None
         probabilities = read(bundle, encoding, sites=()).probabilities
         assert each.winner == probabilities.index(max(probabilities))
         assert each.probability == pytest.approx(max(probabilities), abs=1e-3)

@@ -13,12 +13,13 @@ from transformer_core.analysis.attention.tendencies import tendencies_of
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.feed_forward.neurons import without_neuron
 from transformer_core.analysis.masks.masked_head import masked_head, padded_encoding
-from transformer_core.analysis.outcome import copies_at_once, outcome_label, outcome_of, own_mask, read, require_outcome
+from transformer_core.analysis.outcome import own_mask, read, require_outcome
 from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
 from transformer_core.analysis.words.vocabulary import embedding_matrix
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Outcome
 from transformer_core.text import Tokenizer
 
 TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass"] * 3
@@ -53,7 +54,7 @@ def test_a_gpt_foretells_from_the_last_token_of_the_text_itself() -> None:
 
 def test_a_bert_guesses_behind_its_first_mask_or_nothing() -> None:
     bundle = bundle_of("bert")
-    assert outcome_of(bundle, bundle.tokenizer.encode(TEXT)) is None
+    assert bundle.reader.outcome(bundle.tokenizer.encode(TEXT)) is None
     encoding = bundle.tokenizer.encode("a [MASK] box [MASK]")
     found = require_outcome(bundle, encoding)
     assert (found.asks, found.place) == ("masked", 2)
@@ -64,15 +65,15 @@ def test_a_bert_guesses_behind_its_first_mask_or_nothing() -> None:
 def test_names_are_classes_or_tokens() -> None:
     classifier, gpt = bundle_of("classifier"), bundle_of("gpt", "none")
     encoding = gpt.tokenizer.encode(TEXT)
-    assert outcome_label(classifier, require_outcome(classifier, encoding), 1) == "yes"
-    assert outcome_label(gpt, require_outcome(gpt, encoding), encoding.ids[1]) == "glass"
+    assert classifier.reader.label(1) == "yes"
+    assert gpt.reader.label(encoding.ids[1]) == "glass"
     assert gpt.tokenizer.vocab_size < 16
-    assert outcome_label(gpt, require_outcome(gpt, encoding), 15) == "#15"
+    assert gpt.reader.label(15) == "#15"
 
 
 def test_a_large_vocabulary_is_read_in_fewer_copies() -> None:
-    assert copies_at_once(bundle_of("gpt", "none"), 12, 32) == 32
-    assert copies_at_once(bundle_of("gpt", "none"), 1 << 22, 32) == 1
+    assert bundle_of("gpt", "none").reader.at_once(12, 32) == 32
+    assert bundle_of("gpt", "none").reader.at_once(1 << 22, 32) == 1
 
 
 def test_cutting_a_token_off_is_hiding_its_column() -> None:
@@ -225,12 +226,16 @@ def test_each_question_tells_what_it_takes() -> None:
     assert all(reads_text(name) for name in QUESTIONS if name not in ("falls_most_with_length", "bits_needed"))
 
 
+def required(kind: str) -> Outcome:
+    bundle = bundle_of(kind)
+    return require_outcome(bundle, bundle.tokenizer.encode(TEXT))
+
+
 CLASSIFIER = shipped("sentiment")
 REFUSED = [
-    *(
-        (lambda of=bundle: require_outcome(of, of.tokenizer.encode(TEXT)), "concludes nothing")
-        for bundle in map(bundle_of, ("encoder", "translation"))
-    ),
+    (lambda: required("encoder"), "a head that answers"),
+    (lambda: required("bert"), "a [MASK]"),
+    (lambda: required("translation"), "it must be one of"),
     (lambda: answered("nearest_word", CLASSIFIER, row=99), "row=99 must be from 0 to 11"),
     (lambda: answered("where_a_head_looks", CLASSIFIER, layer=4, head=0), "layer=4 must be from 0 to 3"),
     (lambda: answered("where_a_head_looks", CLASSIFIER, layer=0, head=8), "head=8 must be from 0 to 7"),

@@ -15,13 +15,13 @@ from streamlit.testing.v1 import AppTest
 from pages.kit.header import whole_words, word_start
 from pages.kit.models import MORE_MODELS, open_bundle
 from pages.kit.verdict import Verdict
+from pages.lab.outcome import KINDS as KINDS_OF_LAB
 from pages.language import LANGUAGES, prose, words
 from pages.my_model.about import KINDS_OF_PAGE
 from tests.helpers import nightly_but
 from tests.helpers.engine import odd_model
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, texts, told
-from transformer_core.analysis.lab.cases import ANSWERING
 from transformer_core.bundle import save
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.folder import DATABASE, SPEC
@@ -287,7 +287,7 @@ def test_a_bert_whose_text_has_no_word_to_hide_says_so(language: str) -> None:
         assert words(language)["bert.no_word"] in [one.value for one in app.info]
 
 
-KINDS = KINDS_OF_PAGE | {"lab": ANSWERING}
+KINDS = KINDS_OF_PAGE | {"lab": KINDS_OF_LAB}
 STANDING = ("zero", "denormal", "large", "biased", "short")
 ODD_MODELS = [(page, part, kind, weights) for page, part in SCREENS for kind in KINDS[page] for weights in STANDING]
 SOME_ODD_MODELS = (

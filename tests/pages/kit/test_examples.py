@@ -8,7 +8,7 @@ from pages.kit.models import shipped_names
 from pages.language import LANGUAGES, words
 from tests.helpers.engine import shipped
 from tests.helpers.pages import first_screen, note
-from transformer_core.analysis.outcome import outcome_label, outcome_of, read
+from transformer_core.analysis.outcome import read
 from transformer_core.analysis.strangeness import strangeness, unusual
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
@@ -25,10 +25,10 @@ def likeliest(bundle: Bundle, text: str) -> tuple[str, float]:
         logits, _ = capture(bundle.model, torch.tensor([encoding.ids]), sites=())
         chances = logits[0, -1].softmax(-1)
         return bundle.tokenizer.decode([int(chances.argmax())]), float(chances.max())
-    outcome, chances = outcome_of(bundle, encoding), read(bundle, encoding, sites=()).probabilities
+    outcome, chances = bundle.reader.outcome(encoding), read(bundle, encoding, sites=()).probabilities
     assert outcome is not None
     best = max(range(len(chances)), key=chances.__getitem__)
-    return outcome_label(bundle, outcome, best), float(chances[best])
+    return outcome.reader.label(best), float(chances[best])
 
 
 def happens(bundle: Bundle, example: Example) -> bool:

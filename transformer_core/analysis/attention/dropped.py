@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.heads import attention_scope
-from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, outcome_of, read
+from transformer_core.analysis.outcome import conclude, one_text, read
 from transformer_core.layers.dropout import LEVELS, drop
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
@@ -109,11 +109,11 @@ def dropped_weights(*, prompt: Prompt, layer: int, head: int, percent: int, seed
     counts += [draws] if counts[-1] != draws else []
     means = drawn.double().cumsum(0)[[count - 1 for count in counts]] / torch.tensor(counts)[:, None, None]
     winner, before, after = -1, float("nan"), torch.empty(0, 0)
-    outcome = outcome_of(bundle, encoding)
+    outcome = bundle.reader.outcome(encoding)
     if outcome is not None:
         before, winner = max((chance, place) for place, chance in enumerate(reading.probabilities))
         ids = one_text(bundle, encoding)
-        parts = drawn.split(copies_at_once(bundle, len(encoding), draws))
+        parts = drawn.split(bundle.reader.at_once(len(encoding), draws))
         found = [
             conclude(bundle, ids.expand(len(part), -1), outcome, edits={site: put_in(head, part)})[0] for part in parts
         ]

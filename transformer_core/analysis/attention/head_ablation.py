@@ -21,7 +21,7 @@ from transformer_core.analysis.attention.heads import (
     require_ablation,
     stacked_weights,
 )
-from transformer_core.analysis.outcome import conclude_from, copies_at_once, one_text, read, require_outcome
+from transformer_core.analysis.outcome import conclude_from, one_text, read, require_outcome
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
@@ -137,7 +137,7 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     n_layers, n_heads = weights.shape[:2]
     winner = int(np.argmax(whole.probabilities))
     before = whole.probabilities[winner]
-    ids, at_once = one_text(bundle, encoding), copies_at_once(bundle, 1, n_heads)
+    ids, at_once = one_text(bundle, encoding), bundle.reader.at_once(1, n_heads)
 
     def without_each(layer: int) -> Tensor:
         parts = _without_each_head(bundle, whole.trace, layer, how).split(at_once)

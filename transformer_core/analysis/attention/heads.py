@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from transformer_core.analysis.outcome import Prediction, is_causal, read, scope_of
+from transformer_core.analysis.outcome import Prediction, read
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
@@ -102,7 +102,7 @@ class Heads:
 
 def attention_scope(bundle: Bundle, layer: int) -> str:
     """Return the full name of a layer's self-attention."""
-    return scope_of(bundle, f"layer{layer}.self_attention")
+    return bundle.reader.site(f"layer{layer}.self_attention")
 
 
 def heads_of_text(*, prompt: Prompt, layer: int, head: int) -> Heads:
@@ -266,7 +266,7 @@ def head_entropies(*, prompt: Prompt) -> Entropies:
     real = real_positions(encoding, prompt.bundle.config.padding)
     tokens = entropy(weights)  # (layer, head, query_pos)
     greatest = float(np.log(max(int(real.sum()), 2)))
-    keys = np.cumsum(real) if is_causal(prompt.bundle) else np.full(len(real), real.sum())  # (query_pos,)
+    keys = np.cumsum(real) if prompt.bundle.reader.causal else np.full(len(real), real.sum())  # (query_pos,)
     bounds = np.log(np.clip(keys, 2, None))
     several = real & (keys > 1) if (real & (keys > 1)).any() else real
     shares = (tokens / bounds)[..., several].mean(-1)

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.analysis.outcome import Outcome, copies_at_once, one_text, own_mask, require_outcome
+from transformer_core.analysis.outcome import one_text, own_mask, require_outcome
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Outcome
 from transformer_core.text import Encoding
 from transformer_core.text.encoding import words_of
 
@@ -101,7 +102,7 @@ def hidden_logits(
     token_ids = one_text(bundle, encoding).repeat(len(hidden) + 1, 1)  # (copy, pos)
     for copy, number in enumerate(hidden):
         token_ids[copy + 1, list(groups[number])] = token_id
-    at_once = copies_at_once(bundle, len(encoding), MOST_AT_ONCE)
+    at_once = bundle.reader.at_once(len(encoding), MOST_AT_ONCE)
     parts = [outcome.logits(capture(bundle.model, part, sites=())[0]) for part in token_ids.split(at_once)]
     return hidden, torch.cat(parts)
 
@@ -121,7 +122,7 @@ def _cut_logits(
         among_themselves = masks[copy + 1, 0, own[:, None], own].clone()
         masks[copy + 1, 0, :, own] = False
         masks[copy + 1, 0, own[:, None], own] = among_themselves
-    at_once = copies_at_once(bundle, len(encoding), MOST_AT_ONCE)
+    at_once = bundle.reader.at_once(len(encoding), MOST_AT_ONCE)
     parts = [
         outcome.logits(capture(bundle.model, token_ids.expand(len(part), -1), mask=part, sites=())[0])
         for part in masks.split(at_once)

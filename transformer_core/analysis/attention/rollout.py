@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_core.analysis.attention.heads import read_attention, real_positions, stacked_weights
-from transformer_core.analysis.outcome import outcome_of
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -52,7 +51,7 @@ def verdict_row(bundle: Bundle, encoding: Encoding) -> np.ndarray:
     Shapes:
         returns: (pos,), summing to 1
     """
-    outcome = outcome_of(bundle, encoding)
+    outcome = bundle.reader.outcome(encoding)
     if outcome is not None and outcome.place is not None:
         return np.eye(len(encoding))[outcome.place]
     if bundle.kind == "bert" or bundle.config.pooling == "cls":

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from transformer_core.analysis.attention.heads import WEIGHTS, entropy, read_attention, real_positions, stacked_weights
-from transformer_core.analysis.outcome import is_causal, read
+from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -143,7 +143,7 @@ def tendencies_of_text(*, prompt: Prompt) -> Tendencies:
     """
     encoding = prompt.encoding
     weights = [stacked_weights(read_attention(prompt.bundle, encoding).trace)]
-    return tendencies_of(weights, [encoding], prompt.bundle.config.padding, causal=is_causal(prompt.bundle))
+    return tendencies_of(weights, [encoding], prompt.bundle.config.padding, causal=prompt.bundle.reader.causal)
 
 
 def tendencies_of_reviews(
@@ -165,7 +165,7 @@ def tendencies_of_reviews(
     texts = _sample(language, sentences, seed)
     encodings = bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)
     weights = [stacked_weights(read(bundle, encoding, sites=(WEIGHTS,)).trace) for encoding in counted(encodings)]
-    return tendencies_of(weights, encodings, bundle.config.padding, causal=is_causal(bundle))
+    return tendencies_of(weights, encodings, bundle.config.padding, causal=bundle.reader.causal)
 
 
 @lru_cache(maxsize=8)

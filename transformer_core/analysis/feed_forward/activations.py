@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.analysis.outcome import read
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.prompt import Prompt
 
@@ -118,7 +118,7 @@ def pre_activations(prompt: Prompt, layer: int) -> Tensor:
         ValueError: there is no such layer.
     """
     require_index("layer", layer, prompt.bundle.config.n_layers)
-    site = scope_of(prompt.bundle, f"layer{layer}.feed_forward.pre_activation")
+    site = prompt.bundle.reader.site(f"layer{layer}.feed_forward.pre_activation")
     encoding = prompt.encoding
     return read(prompt.bundle, encoding, sites=(site,)).trace[site][0].float().cpu()
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import conv1d
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.outcome import read, scope_of
+from transformer_core.analysis.outcome import read
 from transformer_core.analysis.parts import reading_part
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward
@@ -67,8 +67,8 @@ def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
     bundle = prompt.bundle
     require_index("layer", layer, bundle.config.n_layers)
     post = bundle.config.norm_order == "post"
-    into = scope_of(bundle, f"layer{layer}.{'self_attention' if post else 'feed_forward'}.norm.normalized")
-    out = scope_of(bundle, f"layer{layer}.feed_forward.output")
+    into = bundle.reader.site(f"layer{layer}.{'self_attention' if post else 'feed_forward'}.norm.normalized")
+    out = bundle.reader.site(f"layer{layer}.feed_forward.output")
     trace = read(bundle, prompt.encoding, sites=(into, out)).trace
     block = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer])
     x, recorded = trace[into], trace[out][0]  # (1, pos, d_model) and (pos, d_model)

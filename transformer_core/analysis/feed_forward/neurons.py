@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.outcome import conclude, copies_at_once, one_text, read, require_outcome, scope_of
+from transformer_core.analysis.outcome import conclude, one_text, read, require_outcome
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
@@ -57,7 +57,7 @@ def neurons(*, prompt: Prompt, layer: int, top: int) -> Neurons:
     require_index("layer", layer, bundle.config.n_layers)
     if not 1 <= top <= bundle.config.d_ff:
         raise ValueError(f"top={top} must be from 1 to d_ff={bundle.config.d_ff}")
-    site = scope_of(bundle, f"layer{layer}.feed_forward.activation")
+    site = bundle.reader.site(f"layer{layer}.feed_forward.activation")
     encoding = prompt.encoding
     activation = read(bundle, encoding, sites=(site,)).trace[site][0].float().cpu()  # (pos, neuron)
     return Neurons(
@@ -116,7 +116,7 @@ def without_neuron(*, prompt: Prompt, layer: int, neuron: int) -> WithoutNeuron:
     require_index("neuron", neuron, bundle.config.d_ff)
     encoding = prompt.encoding
     require_outcome(bundle, encoding)
-    site = scope_of(bundle, f"layer{layer}.feed_forward.activation")
+    site = bundle.reader.site(f"layer{layer}.feed_forward.activation")
     reading = read(bundle, encoding, sites=(site,))
     before, winner = np.array(reading.probabilities), int(np.argmax(reading.probabilities))
     after = np.array(read(bundle, encoding, sites=(), edits=neuron_off(layer, neuron)).probabilities)
@@ -142,7 +142,7 @@ def _each_off(bundle: Bundle, encoding: Encoding, site: str, winner: int) -> np.
         returns: (neuron)
     """
     outcome, ids, parts = require_outcome(bundle, encoding), one_text(bundle, encoding), []
-    at_once = copies_at_once(bundle, len(encoding), max(1, TOKENS_AT_ONCE // len(encoding)))
+    at_once = bundle.reader.at_once(len(encoding), max(1, TOKENS_AT_ONCE // len(encoding)))
     for places in counted(torch.arange(bundle.config.d_ff).split(at_once)):
 
         def silence(activation: Tensor, places: Tensor = places) -> Tensor:
@@ -293,7 +293,7 @@ def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
         _, trace = capture(bundle.model, batch.token_ids.to(device), sites=("*.pre_activation", "*.activation"))
         for leaf, layers in kept.items():
             for layer, parts in enumerate(layers):
-                parts.append(trace[scope_of(bundle, f"layer{layer}.feed_forward.{leaf}")].float().cpu()[real])
+                parts.append(trace[bundle.reader.site(f"layer{layer}.feed_forward.{leaf}")].float().cpu()[real])
     return _Sample(
         language=language,
         encodings=encodings,

@@ -1,8 +1,7 @@
-"""Cases: texts ready for a model, with what is asked of each, and how well it answers; one notion for every kind.
+"""Cases: texts ready for a model, with what its reader asks of each, and how well it answers.
 
-A classifier is asked for a class, a GPT or a recurrent language model for the next token, a BERT for the token behind
-[MASK], a translation for every word of a target, given those before it (Williams and Zipser 1989). The answer to a
-case is worth its log probability: ln p of the class or the token, and of a target the sum over its words.
+The answer to a case is worth its log probability: ln p of the class or the token, and of a target the sum over its
+words.
 """
 
 import weakref
@@ -12,28 +11,25 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import pairwise
 from random import Random
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_core.analysis.outcome import MOST_SCORES
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LANGUAGES
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Asks
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 from transformer_core.training.batching import padded
 from transformer_core.training.corpora.reviews import passage, reviews
 
 NONE = -100  # no answer is asked for here
-ANSWERING = ("classifier", "bert", "gpt", "translation", "lm", "seq2seq")
-WRITING = ("translation", "seq2seq")  # from a source
-STACK = {"gpt": "decoder", "lm": "recurrent"}  # of all other kinds, "encoder"
 MOST_TOKENS_AT_ONCE = 4_096
 MOST_WORDS = 96
 MOST_SET_TOKENS = 64  # of a built-in text
@@ -113,7 +109,7 @@ class Cases:
         lengths = {stack: found[start:end] for stack, found in self.lengths.items()}
         longest = [max(found) for found in lengths.values()]
         inputs = tuple(ids[start:end, :most] for ids, most in zip(self.inputs, longest, strict=True))
-        slots = self.answers.shape[1] if self.bundle.kind == "classifier" else longest[-1]
+        slots = min(self.answers.shape[1], longest[-1])  # one for a class
         return replace(self, inputs=inputs, answers=self.answers[start:end, :slots], lengths=lengths)
 
     def real(self, stack: str, width: int) -> Tensor:
@@ -123,10 +119,7 @@ class Cases:
 
     def log_chances(self, output: Any) -> Tensor:
         """Return ln p of everything that could be answered. # (text, slot, outcome)"""
-        if self.bundle.kind == "classifier":
-            output = output[:, None]
-        scores = output.mlm_logits if self.bundle.kind == "bert" else output
-        return scores.float().log_softmax(-1)
+        return self.bundle.reader.scores(output).float().log_softmax(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +145,6 @@ class Answers:
     def accuracy(self) -> float:
         """The share of all answers that are the likeliest."""
         return float((self.right * self.asked).cpu().double().sum() / self.asked.cpu().sum())
-
-
-def stack_of(bundle: Bundle) -> str:
-    """Return the name of the stack that reads the text."""
-    return STACK.get(bundle.kind, "encoder")
 
 
 def answers_of(cases: Cases, output: Any) -> Answers:
@@ -191,12 +179,7 @@ def run(
 def at_once(cases: Cases) -> int:
     """Return how many such texts are read together, so that scores and positions fit in memory and stay quick."""
     positions = max(ids.shape[1] for ids in cases.inputs)
-    outcomes = 1 if cases.bundle.kind == "classifier" else cases.inputs[-1].shape[1] * _n_outcomes(cases.bundle)
-    return max(1, min(MOST_SCORES // outcomes, MOST_TOKENS_AT_ONCE // positions))
-
-
-def _n_outcomes(bundle: Bundle) -> int:
-    return getattr(bundle.config, "target_vocab_size", bundle.config.vocab_size)
+    return cases.bundle.reader.at_once(cases.inputs[-1].shape[1], MOST_TOKENS_AT_ONCE // positions)
 
 
 def batches(cases: Cases) -> Iterator[Cases]:
@@ -225,7 +208,7 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     """Return one text with what is asked of it.
 
     Args:
-        prompt: to a model of a kind of ANSWERING.
+        prompt: to a model that answers.
         answer: a class or the id of a token; of a translation the target; by default what the model itself finds
             likeliest, or translates greedily.
 
@@ -233,53 +216,32 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
         ValueError: the model answers nothing, as a BERT without a [MASK]; there is no such class or token.
     """
     bundle, encoding = prompt.bundle, prompt.encoding
-    if bundle.kind not in ANSWERING:
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(ANSWERING)}")
-    if bundle.kind in WRITING:
+    bundle.must_ask(*get_args(Asks))
+    if bundle.reader.asks == "words":
         return _targets(bundle, [encoding], [answer if isinstance(answer, str) else None])
     if isinstance(answer, str):
         raise ValueError(f"answer={answer!r} must be a number: of a class, or of a token of the vocabulary")
-    slot = _slot(bundle, encoding)
+    slot, outcomes = bundle.reader.required(encoding).slot, bundle.reader.n_outcomes
     cases = _texts(bundle, [encoding], [{slot: 0}])
     if answer is None:
         with torch.inference_mode():
             chances = cases.log_chances(bundle.model(*cases.inputs))
         answer = int(chances[0, slot].argmax())
-    outcomes = bundle.config.n_classes if bundle.kind == "classifier" else bundle.config.vocab_size
     if not 0 <= answer < outcomes:
         raise ValueError(f"answer={answer} must be from 0 to {outcomes - 1}")
     return _texts(bundle, [encoding], [{slot: answer}])
-
-
-def _slot(bundle: Bundle, encoding: Encoding) -> int:
-    if bundle.kind == "classifier":
-        return 0
-    if bundle.kind == "bert":
-        if bundle.tokenizer.mask_id not in encoding.ids:
-            raise ValueError(
-                f"text has no [MASK], which bundle={bundle.name!r} needs: that is the word it is asked for"
-            )
-        return encoding.ids.index(bundle.tokenizer.mask_id)
-    return _own(encoding)[-1]
-
-
-def _own(encoding: Encoding) -> list[int]:
-    own = [place for place, (_, end) in enumerate(encoding.offsets) if end]
-    if not own:
-        raise ValueError("text has no token of its own; it must have at least one")
-    return own
 
 
 def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
     """Return texts with what is asked at each slot, by slot."""
     device = next(bundle.model.parameters()).device
     token_ids = padded([list(encoding.ids) for encoding in encodings], bundle.config.padding)  # (text, pos)
-    slots = 1 if bundle.kind == "classifier" else token_ids.shape[1]
+    slots = 1 if bundle.reader.asks == "class" else token_ids.shape[1]
     answers = torch.full((len(encodings), slots), NONE)
     for row, places in enumerate(asked):
         for slot, answer in places.items():
             answers[row, slot] = answer
-    stack = stack_of(bundle)
+    stack = bundle.reader.stack
     lengths = {stack: tuple(len(encoding) for encoding in encodings)}
     return Cases(bundle, (token_ids.to(device),), answers.to(device), {stack: encodings[0].labels}, lengths)
 
@@ -325,7 +287,7 @@ def review_texts(bundle: Bundle, label: int, count: int = 48, seed: int = 0) -> 
 def text_cases(bundle: Bundle, texts: Sequence[str]) -> Cases:
     """Return texts that are only read, with nothing asked; a translation's decoder is given the start alone."""
     encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
-    if bundle.kind in WRITING:
+    if bundle.reader.asks == "words":
         return _targets(bundle, encodings, [""] * len(encodings))
     return _texts(bundle, encodings, [{} for _ in encodings])
 
@@ -341,19 +303,18 @@ def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
     Raises:
         ValueError: the model answers nothing.
     """
-    if bundle.kind not in ANSWERING:
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(ANSWERING)}")
-    language = language_read(bundle)
+    bundle.must_ask(*get_args(Asks))
+    language, asks = language_read(bundle), bundle.reader.asks
     examples = reviews(language, train=0, held_out=count, seed=seed)[1]  # type: ignore[arg-type]
     texts = [example.text for example in examples]
-    if bundle.kind in ("gpt", "lm"):
+    if asks == "next":
         story = [line for line in passage(language).splitlines()[:8] if line.strip()]  # type: ignore[arg-type]
         texts = (story + texts)[:count]
     encodings = bundle.tokenizer.encode_batch(texts, max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
     encodings = sorted(encodings, key=len)
-    if bundle.kind in WRITING:
+    if asks == "words":
         return _targets(bundle, encodings, translate(bundle, [one.text for one in encodings], width=1, most=MOST_WORDS))
-    if bundle.kind == "classifier":
+    if asks == "class":
         known = [label.lower() for label in bundle.labels] == list(OPINIONS)
         by_text = {example.text: example.label for example in examples}
         if known:
@@ -362,14 +323,13 @@ def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
         with torch.inference_mode():
             found = [part.log_chances(bundle.model(*part.inputs))[:, 0].argmax(-1) for part in batches(cases)]
         return replace(cases, answers=torch.cat(found)[:, None])
-    if bundle.kind == "bert":
+    if asks == "masked":
         return _hidden(bundle, encodings, seed)
     return _texts(bundle, encodings, [_nexts(encoding) for encoding in encodings])
 
 
 def _nexts(encoding: Encoding) -> dict[int, int]:
-    own = _own(encoding)
-    return {place: encoding.ids[following] for place, following in pairwise(own)}
+    return {place: encoding.ids[following] for place, following in pairwise(encoding.own)}
 
 
 def _hidden(bundle: Bundle, encodings: Sequence[Encoding], seed: int) -> Cases:
@@ -378,7 +338,7 @@ def _hidden(bundle: Bundle, encodings: Sequence[Encoding], seed: int) -> Cases:
         raise ValueError(f"bundle={bundle.name!r} has a vocabulary without [MASK]; it must have that token")
     random, hidden, asked = Random(seed), [], []
     for encoding in encodings:
-        place = random.choice(_own(encoding))
+        place = random.choice(encoding.own)
         ids = list(encoding.ids)
         asked.append({place: ids[place]})
         ids[place] = mask_id

@@ -38,8 +38,8 @@ def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
     if bundle.kind in RECURRENT:
         return {}
     layers = range(bundle.config.n_layers)
-    kinds = {"decoder" if bundle.kind == "gpt" else "encoder": "self_attention"}
-    found = {stack: tuple(f"{stack}.layer{layer}.{leaf}" for layer in layers) for stack, leaf in kinds.items()}
+    reader = bundle.reader
+    found = {reader.stack: tuple(reader.site(f"layer{layer}.self_attention") for layer in layers)}
     if bundle.kind == "translation":
         found["decoder"] = tuple(f"decoder.layer{layer}.self_attention" for layer in layers)
         found["cross"] = tuple(f"decoder.layer{layer}.cross_attention" for layer in layers)
@@ -201,7 +201,7 @@ def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
     """
     bundle = cases.bundle
     most = bundle.config.max_len if n_tokens is None else n_tokens
-    if bundle.kind in ("translation", "seq2seq"):
+    if bundle.reader.asks == "words":
         donor = one_case(prompt=Prompt(bundle, other, most), answer="")
         return replace(
             donor,

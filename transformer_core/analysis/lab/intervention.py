@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from transformer_core.analysis.lab.cases import (
     MOST_WORDS,
-    WRITING,
     Answers,
     Cases,
     answer_id,
@@ -99,7 +98,7 @@ def intervene(
     """Measure what changes do to the answer to one text.
 
     Args:
-        prompt: to a model of a kind of cases.ANSWERING.
+        prompt: to a model that answers.
         changes: as changes.code_of writes them.
         answer: as of one_case.
         controls: how many random changes of equal size to compare with.
@@ -118,16 +117,13 @@ def intervene(
     words = torch.stack([chances[asked, answers[asked]] for chances in (before, after)])  # (2, word)
     drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
     random = _each(cases, drawn)
-    single = prompt.bundle.kind not in WRITING
-    top = (
-        _top(before[asked[-1]], after[asked[-1]], prompt.bundle.kind == "classifier")
-        if single
-        else torch.zeros(0).long()
-    )
+    reader = prompt.bundle.reader
+    single = reader.asks != "words"
+    top = _top(before[asked[-1]], after[asked[-1]], reader.asks == "class") if single else torch.zeros(0).long()
     chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
     return Effect(
         answer_id(cases),
-        () if single else prompt.bundle.tokenizer.labels_of(answers[asked].tolist()),
+        () if single else reader.tokenizer.labels_of(answers[asked].tolist()),
         float(words[0].sum()),
         float(words[1].sum()),
         np.array(random),
@@ -258,8 +254,7 @@ def written_with(
     Raises:
         ValueError: the model writes nothing, or as intervene.
     """
-    if prompt.bundle.kind not in ("gpt", "lm", *WRITING):
-        raise ValueError(f"bundle={prompt.bundle.name!r} is a {prompt.bundle.kind}, which writes nothing")
+    prompt.bundle.must_ask("next", "words")
     found = changes_of(changes)
     cases = one_case(prompt=prompt)
     (random,) = random_like(found, cases, (seed,))
@@ -270,7 +265,7 @@ def _write(cases: Cases, changes: Sequence[Change], most: int, temperature: floa
     bundle, token_ids = cases.bundle, cases.inputs[0]
     edited = Edited(model_with(changes, bundle), edits_of(changes, cases))
     steps: Iterator[WrittenToken]
-    if bundle.kind in WRITING:
+    if bundle.reader.asks == "words":
         ends = {"bos_id": bundle.tokenizer.bos_id, "eos_id": bundle.tokenizer.eos_id}
         steps = greedy(edited, token_ids, most=MOST_WORDS, **ends)  # type: ignore[arg-type]
     else:

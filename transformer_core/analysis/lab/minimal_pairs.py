@@ -68,7 +68,7 @@ def minimal_pairs(bundle: Bundle) -> tuple[tuple[str, str], ...]:
 
 def reading_position(cases: Cases) -> int | None:
     """Return where the answer to the first text is read, None where that is all of it."""
-    if cases.bundle.kind == "classifier":
+    if cases.bundle.reader.asks == "class":
         return 0 if cases.bundle.config.pooling == "cls" else None
     return int(torch.nonzero(cases.answers[0] >= 0)[-1])
 

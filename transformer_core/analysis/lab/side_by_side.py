@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_core.analysis.encoder.two_sentences import aligned
-from transformer_core.analysis.lab.cases import WRITING, Cases, answer_id, one_case, run
+from transformer_core.analysis.lab.cases import Cases, answer_id, one_case, run
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
@@ -120,7 +120,7 @@ def _second_answer(first: Cases, prompt: Prompt) -> float:
         first.bundle.kind == prompt.bundle.kind
         and first.bundle.of_target.to_json() == prompt.bundle.of_target.to_json()
     )
-    if not same or prompt.bundle.kind in WRITING:
+    if not same or prompt.bundle.reader.asks == "words":
         return float("nan")
     other = one_case(prompt=prompt, answer=answer_id(first))
     return float(run(other)[0].log_prob[0])

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.masks.codes import mask_from_code
-from transformer_core.analysis.outcome import KINDS, conclude, one_text, outcome_of, own_mask, scope_of
+from transformer_core.analysis.outcome import KINDS, conclude, one_text, own_mask
 from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import HIDDEN
@@ -117,11 +117,11 @@ def read_under(
     """
     if bundle.kind not in KINDS:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
-    token_ids, outcome = one_text(bundle, encoding), outcome_of(bundle, encoding)
+    token_ids, outcome = one_text(bundle, encoding), bundle.reader.outcome(encoding)
     given = mask.to(token_ids.device) if mask is not None and layer is None else None
     edits = dict(edits or {})
     if mask is not None and layer is not None:
-        edits = {**replace_mask(scope_of(bundle, f"layer{layer}.self_attention"), mask), **edits}
+        edits = {**replace_mask(bundle.reader.site(f"layer{layer}.self_attention"), mask), **edits}
     if outcome is None:
         return (), capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)[1]
     probabilities, trace = conclude(bundle, token_ids, outcome, mask=given, sites=sites, edits=edits)
@@ -143,7 +143,7 @@ def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, 
     bundle = prompt.bundle
     encoding = padded_encoding(prompt, pads=pads)
     allowed = mask_from_code(mask, encoding.ids, bundle.config.padding)
-    scope = scope_of(bundle, f"layer{layer}.self_attention")
+    scope = bundle.reader.site(f"layer{layer}.self_attention")
     own, plain = read_under(bundle, encoding, sites=(f"{scope}.weights",))
     after, trace = read_under(bundle, encoding, allowed, layer=None if everywhere else layer, sites=(f"{scope}.*",))
     return MaskedHead(
@@ -160,7 +160,7 @@ def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, 
 
 def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) -> Tensor:
     """Tell of each token whether the vector behind the prediction depends on it by any path.  # (pos,)"""
-    config, size, outcome = bundle.config, len(encoding), outcome_of(bundle, encoding)
+    config, size, outcome = bundle.config, len(encoding), bundle.reader.outcome(encoding)
     plain = own_mask(bundle, encoding).float()
     stays = torch.eye(size) if config.residual else torch.zeros(size, size)
     heard = torch.eye(size)  # (pos, token)
@@ -216,7 +216,7 @@ def masked_row(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, r
     if not 0 <= row < len(empty) or not empty[row]:
         raise ValueError(f"row={row} must be a row that is wholly masked, one of {empty.nonzero().flatten().tolist()}")
     where = None if everywhere else layer
-    scope = scope_of(bundle, f"layer{layer}.self_attention")
+    scope = bundle.reader.site(f"layer{layer}.self_attention")
     zeros, trace = read_under(bundle, encoding, allowed, layer=where, sites=(f"{scope}.scores",))
     scores = trace[f"{scope}.scores"][:1, head : head + 1, row : row + 1].float().cpu()  # (1, 1, 1, key_pos)
     hidden = scores.masked_fill(~allowed[row], HIDDEN)
@@ -228,7 +228,7 @@ def masked_row(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, r
     def as_large_has_it(masked_scores: Tensor) -> Tensor:
         return masked_scores.clamp(min=LARGE)
 
-    there = "*" if everywhere else scope_of(bundle, f"layer{layer}.*")
+    there = "*" if everywhere else bundle.reader.site(f"layer{layer}.*")
     verdicts = [
         read_under(bundle, encoding, allowed, layer=where, edits={f"{there}.{leaf}": edit})[0]
         for leaf, edit in (("weights", as_softmax_has_it), ("masked_scores", as_large_has_it))

@@ -218,15 +218,10 @@ def _guesses(bundle: Bundle, case: Cases, way: str, order: Tensor | None = None)
     device = next(bundle.model.parameters()).device
     read = [part.to(device) for part in (ids, case.written) if part is not None]
     output, _ = capture(bundle.model, *read, sites=(), edits=edits)
-    targets = case.targets
-    if case.written is not None:
-        logits = output  # (text, target_pos, vocab)
-    elif bundle.kind == "classifier":
-        logits = output[:, None]  # (text, 1, class)
-    elif bundle.kind == "gpt":
-        logits, targets = output[:, :-1], ids[:, 1:].masked_fill(targets == NOT_ASKED, NOT_ASKED)
-    else:
-        logits = output.mlm_logits  # (text, pos, vocab)
-        logits = logits[:, order] if order is not None and way == "tokens_shuffled" else logits
+    targets, logits = case.targets, bundle.reader.scores(output)  # (text, slot, outcome)
+    if bundle.reader.asks == "next":
+        logits, targets = logits[:, :-1], ids[:, 1:].masked_fill(targets == NOT_ASKED, NOT_ASKED)
+    elif bundle.reader.asks == "masked" and order is not None and way == "tokens_shuffled":
+        logits = logits[:, order]
     asked = targets != NOT_ASKED
     return logits.cpu()[asked].double().log_softmax(-1), targets[asked]

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.outcome import conclude, one_text, outcome_of
+from transformer_core.analysis.outcome import conclude, one_text
 from transformer_core.analysis.parts import first_attention, input_embedding
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.probe import Edit
@@ -118,7 +118,7 @@ def token_and_position(*, prompt: Prompt) -> Sums:
 
 def _verdicts(prompt: Prompt, factor: float) -> np.ndarray | None:
     bundle, encoding = prompt.bundle, prompt.encoding
-    outcome = outcome_of(bundle, encoding)
+    outcome = bundle.reader.outcome(encoding)
     if outcome is None:
         return None
     ids = one_text(bundle, encoding)

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.outcome import scope_of
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.stream.normalization import start_site
@@ -80,7 +79,7 @@ def batch_norms(*, prompt: Prompt, others: int) -> BatchNorms:
     part, site = reading_part(bundle.model), start_site(bundle)
     device = next(part.parameters()).device
     probe = Probe((site,))
-    part(batch.token_ids.to(device), probe=probe.at(scope_of(bundle, "").removesuffix(".")))
+    part(batch.token_ids.to(device), probe=probe.at(bundle.reader.site("").removesuffix(".")))
     x, real = probe.trace[site].cpu().double(), batch.mask  # (batch, pos, d_model), (batch, pos)
     everywhere = torch.ones_like(real)
     size = len(batch.encodings[0])

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.outcome import read, require_outcome, scope_of
+from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.analysis.parts import reading_part
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
@@ -126,22 +126,22 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | Unbi
             raise ValueError(
                 "sublayer='final' needs a pre-norm model; a post-norm stack ends in its last sublayer's norm"
             )
-        last = scope_of(bundle, f"layer{config.n_layers - 1}.residual")
-        return stack.final_norm, last, scope_of(bundle, "final_norm.normalized")
+        last = bundle.reader.site(f"layer{config.n_layers - 1}.residual")
+        return stack.final_norm, last, bundle.reader.site("final_norm.normalized")
     block = cast(EncoderBlock, stack.layers[layer])
     norm = (block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm).norm
-    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
+    scope = bundle.reader.site(f"layer{layer}.{sublayer}")
     if config.norm_order == "post":
         return norm, f"{scope}.residual", f"{scope}.norm.normalized"
     if sublayer == "feed_forward":
-        return norm, scope_of(bundle, f"layer{layer}.self_attention.residual"), f"{scope}.norm.normalized"
-    before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
+        return norm, bundle.reader.site(f"layer{layer}.self_attention.residual"), f"{scope}.norm.normalized"
+    before = bundle.reader.site(f"layer{layer - 1}.residual") if layer else start_site(bundle)
     return norm, before, f"{scope}.norm.normalized"
 
 
 def start_site(bundle: Bundle) -> str:
     """Return the site of the stream that the first layer reads."""
-    return scope_of(bundle, "embedding.norm.normalized" if bundle.config.embedding_norm else "embedding.residual")
+    return bundle.reader.site("embedding.norm.normalized" if bundle.config.embedding_norm else "embedding.residual")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.outcome import scope_of
 from transformer_core.analysis.stream.normalization import norm_at
 from transformer_core.analysis.stream.residual_sum import (
     StreamGrowth,
@@ -128,7 +127,7 @@ def matching_token(encoding: Encoding, place: int, other: Encoding) -> int:
     """
     require_index("place", place, len(encoding))
     start, end = encoding.offsets[place]
-    own = [there for there, (_, stop) in enumerate(other.offsets) if stop] or list(range(len(other)))
+    own = other.own or range(len(other))
     return max(own, key=lambda there: min(end, other.offsets[there][1]) - max(start, other.offsets[there][0]))
 
 
@@ -147,7 +146,7 @@ def _measured(prompt: Prompt, order: NormOrder) -> OrderedStream:
         sums.append(around(bundle, trace, layer, sublayer)[2].norm(dim=-1))
     inside = config.d_model - (config.norm == "unbiased")
     lengths = growth.lengths.mean(1)
-    out = scope_of(bundle, "final_norm.normalized" if order == "pre" else f"layer{config.n_layers - 1}.residual")
+    out = bundle.reader.site("final_norm.normalized" if order == "pre" else f"layer{config.n_layers - 1}.residual")
     standards = torch.stack(standard).numpy()
     return OrderedStream(
         model=bundle.name,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.feed_forward.activations import require_index
-from transformer_core.analysis.outcome import one_text, scope_of
+from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.stream.normalization import norm_at, start_site
 from transformer_core.bundle import Bundle
@@ -76,8 +76,8 @@ class StreamGrowth:
 @torch.inference_mode()
 def stream_trace(bundle: Bundle, encoding: Encoding) -> Trace:
     """Record the stream of the stack that reads a text; of a model that translates, the encoder's."""
-    probe = Probe((scope_of(bundle, "embedding.*"), "*.residual", "*.output", "*norm.*"))
-    reading_part(bundle.model)(one_text(bundle, encoding), probe=probe.at(scope_of(bundle, "").removesuffix(".")))
+    probe = Probe((bundle.reader.site("embedding.*"), "*.residual", "*.output", "*norm.*"))
+    reading_part(bundle.model)(one_text(bundle, encoding), probe=probe.at(bundle.reader.site("").removesuffix(".")))
     return probe.trace
 
 
@@ -93,12 +93,12 @@ def sublayers_of(bundle: Bundle) -> list[tuple[int, str]]:
 
 def around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return what a sublayer's output is added to, that output, and their sum as recorded, each (pos, d_model)."""
-    scope = scope_of(bundle, f"layer{layer}.{sublayer}")
+    scope = bundle.reader.site(f"layer{layer}.{sublayer}")
     if sublayer == "feed_forward":
         post = bundle.config.norm_order == "post"
-        before = scope_of(bundle, f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
+        before = bundle.reader.site(f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
     else:
-        before = scope_of(bundle, f"layer{layer - 1}.residual") if layer else start_site(bundle)
+        before = bundle.reader.site(f"layer{layer - 1}.residual") if layer else start_site(bundle)
     return vectors_at(trace, before), vectors_at(trace, f"{scope}.output"), vectors_at(trace, f"{scope}.residual")
 
 
@@ -120,7 +120,7 @@ def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
     shifts = torch.zeros(config.d_model, dtype=torch.float64)
     inner = 0.0
     for layer, sublayer in sublayers_of(bundle):
-        scope = scope_of(bundle, f"layer{layer}.{sublayer}")
+        scope = bundle.reader.site(f"layer{layer}.{sublayer}")
         incoming, output, residual = around(bundle, trace, layer, sublayer)
         inner = max(inner, float((incoming * config.residual + output - residual).abs().max()))
         parts = {name: part * config.residual for name, part in parts.items()}
@@ -137,7 +137,7 @@ def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
     if config.norm_order == "post":
         parts["norm_shifts"] = shifts
     contributions = torch.stack(list(parts.values()))  # (part, d_model)
-    stream = trace[scope_of(bundle, f"layer{config.n_layers - 1}.residual")][0, token].cpu().double()
+    stream = trace[bundle.reader.site(f"layer{config.n_layers - 1}.residual")][0, token].cpu().double()
     return StreamSum(
         parts=tuple(parts),
         contributions=contributions.numpy(),
@@ -162,7 +162,7 @@ def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
     written, cosines = [], []
     for layer, sublayer in sublayers_of(bundle):
         incoming, output, residual = around(bundle, trace, layer, sublayer)
-        post = scope_of(bundle, f"layer{layer}.{sublayer}.norm.normalized")
+        post = bundle.reader.site(f"layer{layer}.{sublayer}.norm.normalized")
         after = vectors_at(trace, post) if bundle.config.norm_order == "post" else residual
         stages.append(f"{layer}.{sublayer}")
         lengths.append(after.norm(dim=-1))
@@ -180,7 +180,7 @@ def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
 def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
     if bundle.config.embedding_norm:
         return {"normed_embedding": vectors_at(trace, start_site(bundle))[token]}
-    scope = scope_of(bundle, "embedding")
+    scope = bundle.reader.site("embedding")
     scaled = f"{scope}.scaled_embedding"
     parts = {"token_embedding": vectors_at(trace, scaled if scaled in trace else f"{scope}.token_embedding")[token]}
     if (segment := f"{scope}.segment_embedding") in trace:

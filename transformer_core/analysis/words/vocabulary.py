@@ -66,7 +66,7 @@ def find(tokenizer: Tokenizer, word: str) -> Found:
 
 def _cut(tokenizer: Tokenizer, text: str) -> Found:
     encoding = tokenizer.encode(text)
-    own = [place for place, offsets in enumerate(encoding.offsets) if offsets != (0, 0)]
+    own = encoding.own
     return Found(
         tuple(encoding.ids[place] for place in own),
         tuple(encoding.labels[place] for place in own),
@@ -77,7 +77,7 @@ def _cut(tokenizer: Tokenizer, text: str) -> Found:
 def template_of(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the ids that the tokenizer puts before and after every text, such as [CLS] and [SEP]."""
     encoding = tokenizer.encode("a")
-    own = [place for place, offsets in enumerate(encoding.offsets) if offsets != (0, 0)]
+    own = encoding.own
     return encoding.ids[: own[0]], encoding.ids[own[-1] + 1 :]
 
 
