@@ -73,6 +73,7 @@ def test_the_first_deep_link_to_a_fresh_server_shows_the_whole_page(own_page: Pa
         is_whole(own_page, address, path)
 
 
+@pytest.mark.nightly
 def test_a_fresh_server_shows_a_deep_link_whole_and_a_run_is_its_makers_and_the_administrators(
     person, network: str
 ) -> None:

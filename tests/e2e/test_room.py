@@ -11,7 +11,6 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Response, ViewportSize, expect
 
 from pages.language import words
-from tests.helpers import nightly_but
 from tests.helpers.browser import download, rest
 from tests.helpers.hall import EN, close_room, join, lecture_of, notes_of, open_room, wait_ready
 
@@ -182,9 +181,8 @@ def test_the_phones_page_is_light_and_can_be_heard(own_page: Page, phones: list[
     close_room(notes_of(own_page))
 
 
-@pytest.mark.parametrize(
-    ("name", "language"), nightly_but([("twelve_scenes", "en"), ("from_recurrence", "zh")], [("twelve_scenes", "en")])
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "language"), [("twelve_scenes", "en"), ("from_recurrence", "zh")])
 def test_a_lecture_opens_anywhere_with_its_figures_alive(
     own_page: Page, at_home: Page, address: str, tmp_path: Path, name: str, language: str
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers import nightly_but
 from tests.helpers.engine import close, exactly, first_of, made
 from transformer_core.analysis.positions import beyond
 from transformer_core.analysis.positions.beyond import LIVE, SCHEMES, beyond_live, train_short
@@ -92,7 +93,7 @@ def test_the_order_as_it_is_changes_nothing(scheme: str) -> None:
     close(usual, edited)
 
 
-@pytest.mark.parametrize("scheme", POSITIONS)
+@pytest.mark.parametrize("scheme", nightly_but(POSITIONS, POSITIONS[::3]))
 @pytest.mark.parametrize("kind", [Classifier, Gpt, Bert, Translation])
 def test_every_kind_and_scheme_is_measured(kind: type, scheme: str, english: Tokenizer) -> None:
     bundle = bundle_of(kind, english, LABELS if kind is Classifier else (), positions=scheme)

@@ -159,6 +159,7 @@ def test_the_trained_encoders_gradients_are_shown_after_a_prediction(bundle: Bun
     assert f"**{found.norms[-1] / found.norms[0]:.2%}**" in told(app)
 
 
+@pytest.mark.nightly
 def test_times_are_measured_again_on_request_and_shown_after_a_prediction() -> None:
     app = before(before_part="time", before_time_width="32", before_time_open="true")
     first = told(app)

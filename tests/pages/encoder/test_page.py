@@ -133,6 +133,7 @@ def test_weights_are_shuffled_after_a_prediction(small: Path, monkeypatch: pytes
     assert prose("zh", "encoder")["shuffle_after"] in told(app)
 
 
+@pytest.mark.nightly
 def test_many_reviews_are_averaged(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MORE_MODELS, str(small))
     app = run("encoder", model="tiny", text="a glass box a bell", encoder_part="agree", encoder_many_open="true")

@@ -47,6 +47,7 @@ from pages.positions.figures.models import _distances
 from pages.positions.figures.sinusoids import _vector, similarity_chart, waves_chart
 from pages.positions.figures.sinusoids import vector_chart as positions_chart
 from pages.tokens.figures import cost_chart
+from tests.helpers import nightly_but
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -234,7 +235,7 @@ def charts(seed: int) -> dict[str, Filled]:
     }
 
 
-@pytest.mark.parametrize("name", charts(0))
+@pytest.mark.parametrize("name", nightly_but(charts(0), [*charts(0)][::3]))
 def test_other_numbers_are_other_rows_of_the_same_form(name: str) -> None:
     one, other = charts(1)[name], charts(2)[name]
     assert one.form == other.form

@@ -74,6 +74,7 @@ def test_gradients_are_measured_after_a_prediction(measure: str, language: str) 
         assert f"| {significant(profile.first_over_last, 3)} |" in told(app)
 
 
+@pytest.mark.nightly
 def test_both_stacks_are_trained_on_request_and_a_link_trains_them_again() -> None:
     app = run("norm", norm_part="depth", norm_depth="2", norm_width="48")
     asks(app)[0].set_value("stays").run()

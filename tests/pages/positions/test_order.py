@@ -63,6 +63,7 @@ def test_order_is_measured_only_after_the_prediction(model: str, request: pytest
     assert not app.exception
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("others")
 def test_models_of_other_kinds_are_measured_and_their_learned_tables_shown() -> None:
     english = strings("positions")
