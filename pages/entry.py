@@ -5,9 +5,7 @@ import streamlit as st
 from pages.hall.own_lectures import SCREENS, offer_to_add
 from pages.hall.tour import ask_in_hall, find_newest, show_tour
 from pages.kit.glossary import begin_page
-from pages.kit.hall_frame import in_hall
-from pages.kit.navigation import ICONS, register, show_next
-from pages.kit.search import show_search
+from pages.kit.navigation import ICONS, in_hall, register, show_next, show_search
 from pages.kit.url import arrive, go_to
 from pages.language import ASSETS, language, stylesheet, t
 from pages.running_sign import show_running

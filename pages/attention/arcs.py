@@ -11,10 +11,9 @@ from pages.attention.figures import ArcsFigure, Direction, to_html
 from pages.kit.asking import Answer, ask
 from pages.kit.component import registered
 from pages.kit.controls import Choice, Kept, Values
-from pages.kit.exports import Files, caption_of, code_files, offer_files
+from pages.kit.exports import Files, caption_of, code_files, offer_files, to_csv, to_npz
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.table_files import to_csv, to_npz
 from pages.kit.url import whole_number
 from pages.language import language, strings, t
 from pages.room import Part

@@ -7,8 +7,7 @@ from pages.kit.asking import ask
 from pages.kit.controls import Choice, Values, head_control, layer_control, show_in_columns
 from pages.kit.header import View
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.pickers import on_head
-from pages.kit.url import in_url, remember
+from pages.kit.url import in_url, remember, set_choice
 from pages.language import section, strings, t
 from transformer_core.analysis.attention.heads import heads_of_text
 
@@ -20,6 +19,18 @@ def show_layer_and_head(view: View) -> tuple[int, int]:
     """Show the controls of layer and head and return both; a click on a figure sets them too."""
     layer, head = show_in_columns(view, LAYER, HEAD, widths=[1, 2])
     return layer, head
+
+
+def on_head(layer: int, head: int) -> None:
+    """Take over a head that was clicked; only in a callback."""
+    set_choice("layer", str(layer))
+    set_choice("head", str(head))
+
+
+def on_board(cell: tuple[int, int] | None) -> None:
+    """Take over a click on a board of layers and heads."""
+    if cell is not None:
+        on_head(*cell)
 
 
 def on_panel(panel: str) -> None:

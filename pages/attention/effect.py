@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import HEAD, LAYER, board_words, large_head, show_large, show_layer_and_head
+from pages.attention.chosen_head import HEAD, LAYER, board_words, large_head, on_board, show_large, show_layer_and_head
 from pages.attention.figures import effect_board
 from pages.attention.flow import chance_of
 from pages.kit.asking import ask, ask_once
@@ -13,7 +13,6 @@ from pages.kit.experiment import Cover, ask_first, options_of, say, say_number
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.pickers import on_board
 from pages.kit.verdict import chart_word, concludes, outcome_word, show_outcome
 from pages.language import strings, t
 from pages.room import Part

@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from pages.attention.chosen_head import HEAD, LAYER, board_words, show_layer_and_head
+from pages.attention.chosen_head import HEAD, LAYER, board_words, on_board, show_layer_and_head
 from pages.attention.figures import entropy_bars, entropy_board, flow_matrices, hidden_bars, led_bars
 from pages.kit.asking import ask
 from pages.kit.charts import Drawing, show_chart, show_drawing
@@ -14,7 +14,6 @@ from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.pickers import on_board
 from pages.kit.verdict import chart_word, concludes
 from pages.kit.waiting import BRIEF, awaited
 from pages.language import plain, section, strings, t

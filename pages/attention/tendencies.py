@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.attention.chosen_head import HEAD, LAYER, board_words, large_head, show_large, show_layer_and_head
+from pages.attention.chosen_head import HEAD, LAYER, board_words, large_head, on_head, show_large, show_layer_and_head
 from pages.attention.figures import tendency_board
 from pages.kit.asking import ask_once
 from pages.kit.controls import Choice, Slider, Values
@@ -13,7 +13,6 @@ from pages.kit.exports import export_matrix
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, show_picture
-from pages.kit.pickers import on_head
 from pages.kit.waiting import awaited
 from pages.language import language_of, strings, t
 from pages.room import Part

@@ -4,10 +4,9 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Text
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.header import View
-from pages.kit.last_text import in_words, require_length
+from pages.kit.header import View, shown_word
 from pages.kit.number_format import markdown_table
-from pages.kit.pickers import shown_word
+from pages.kit.refusals import in_words, require_length
 from pages.language import plain, section, strings, t
 from pages.translation.figures.charts import forced_bars
 from transformer_core.analysis.before.alignments import words_read

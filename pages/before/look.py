@@ -11,10 +11,9 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, experiment
 from pages.kit.exports import export_matrix
-from pages.kit.header import View, encoded
+from pages.kit.header import View, encoded, shown_word
 from pages.kit.matrix import show_matrix
 from pages.kit.models import model_names, open_or_say
-from pages.kit.pickers import shown_word
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over

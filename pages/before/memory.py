@@ -28,10 +28,9 @@ from pages.kit.controls import Choice, Switch
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
-from pages.kit.header import View
+from pages.kit.header import View, shown_word
 from pages.kit.matrix import show_matrix
 from pages.kit.number_format import percent
-from pages.kit.pickers import shown_word
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.before.alignments import one_vector

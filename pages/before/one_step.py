@@ -9,9 +9,8 @@ from pages.kit.asking import ask_once
 from pages.kit.controls import Kept, Slider
 from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
-from pages.kit.header import View
+from pages.kit.header import View, shown_word
 from pages.kit.matrix import show_matrix
-from pages.kit.pickers import shown_word
 from pages.kit.url import whole_number
 from pages.language import plain, section, strings, t
 from pages.room import Part

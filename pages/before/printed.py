@@ -7,9 +7,8 @@ from pages.before.recurrent import word_options, worded
 from pages.kit.asking import ask_once
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, experiment, say
-from pages.kit.header import View
+from pages.kit.header import View, shown_word
 from pages.kit.number_format import significant
-from pages.kit.pickers import shown_word
 from pages.language import plain, section, strings, t
 from transformer_core.analysis.before.printed_gru import printed_gru
 

@@ -6,9 +6,8 @@ import numpy as np
 import streamlit as st
 
 from pages.kit.controls import Choice
-from pages.kit.header import View
+from pages.kit.header import View, shown_word, some_places
 from pages.kit.models import model_names, offer_model
-from pages.kit.pickers import shown_word, some_places
 from pages.language import plain, section, t
 from transformer_core.analysis.before.gates import GATES, directions_of, recurrent_model
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq

@@ -11,8 +11,8 @@ from pages.kit.controls import Text
 from pages.kit.experiment import say
 from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_CHARACTERS, MOST_TOKENS, View
-from pages.kit.last_text import in_words, require_length
 from pages.kit.number_format import markdown_table, percent
+from pages.kit.refusals import in_words, require_length
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.bert.answers import Answers, encode_question, find_answers

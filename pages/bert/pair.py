@@ -10,7 +10,7 @@ from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_CHARACTERS, MOST_TOKENS, View
-from pages.kit.last_text import in_words, require_length
+from pages.kit.refusals import in_words, require_length
 from pages.kit.url import set_choice
 from pages.kit.verdict import show_verdict, verdict_of
 from pages.kit.waiting import BRIEF, awaited

@@ -17,9 +17,8 @@ from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, Switch, Text, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
-from pages.kit.exports import Files, code_files, offer_files
+from pages.kit.exports import Files, code_files, offer_files, rows_csv, to_npz
 from pages.kit.header import View
-from pages.kit.table_files import rows_csv, to_npz
 from pages.kit.verdict import class_word
 from pages.kit.waiting import awaited
 from pages.language import plain, section, strings, t

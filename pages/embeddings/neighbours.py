@@ -9,7 +9,7 @@ from pages.kit.controls import Choice, Switch, Text, show_in_columns
 from pages.kit.experiment import ask_first, fragment, options_of
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
-from pages.kit.last_text import in_words
+from pages.kit.refusals import in_words
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.words.nearest_words import analogy, nearest_words

@@ -11,10 +11,9 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, show_in_columns
 from pages.kit.experiment import Cover, as_old, ask_first, fragment, say, say_number
 from pages.kit.exports import export_matrix
-from pages.kit.header import View
+from pages.kit.header import View, some_places
 from pages.kit.matrix import show_matrix
 from pages.kit.number_format import significant
-from pages.kit.pickers import some_places
 from pages.kit.waiting import awaited
 from pages.language import plain, section, strings, t
 from pages.room import Part

@@ -10,10 +10,10 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Slider, Text, Values
 from pages.kit.experiment import Cover, ask_first, options_of, say
 from pages.kit.header import View, pause_of
-from pages.kit.last_text import in_words
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.number_format import significant
+from pages.kit.refusals import in_words
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.gpt.causality import Changed, Unmasked, both_readings, changed_word, without_mask

@@ -20,7 +20,7 @@ from pages.hall.lectures import Lecture, LectureError, Question, Scene, find_lec
 from pages.hall.scene import SCENE, TOUR
 from pages.hall.scene_words import look_at, markdown_nodes, scene_in_words
 from pages.hall.tour import measured
-from pages.kit.hall_frame import HALL
+from pages.kit.navigation import HALL
 from pages.kit.url import whole_number
 from pages.language import LANGUAGES, strings, words
 from pages.link import Link, below_base, reading

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
-from pages.kit.table_files import rows_csv
+from pages.kit.exports import rows_csv
 from pages.language import ASSETS
 
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3

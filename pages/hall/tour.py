@@ -10,11 +10,10 @@ import streamlit as st
 from pages.hall.lectures import OWN, Lecture, LectureError, Scene, find_lecture, said_of
 from pages.hall.scene import SCENE, TOUR, question_name, scene_of_link
 from pages.kit.asking import ask_once
-from pages.kit.card import safe_text
 from pages.kit.experiment import ask_first
 from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_TOKENS
-from pages.kit.models import is_there, open_bundle
+from pages.kit.models import is_there, open_bundle, safe_text
 from pages.kit.navigation import open_page
 from pages.kit.runs import newest_run
 from pages.kit.url import current, forget_all, keep

@@ -9,11 +9,10 @@ from pages.hall.tour import FIRST_TOUR, begin_tour
 from pages.home.diagram import show_diagram
 from pages.home.size import size_in_words
 from pages.home.verdict import VERDICT
-from pages.kit.card import show_card_text
 from pages.kit.explanation import show_counter_examples
 from pages.kit.glossary import offer_glossary, show_prose
 from pages.kit.header import View, header
-from pages.kit.models import READERS
+from pages.kit.models import READERS, show_card_text
 from pages.kit.navigation import open_page
 from pages.kit.url import current
 from pages.language import language, section, t

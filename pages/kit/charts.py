@@ -19,7 +19,7 @@ from pages.figures.token_strip import PLACE
 from pages.kit.asking import Answer
 from pages.kit.experiment import covered, figure
 from pages.kit.exports import NOTHING, Shows, export_chart
-from pages.kit.hall_frame import HALL_HEIGHT, in_hall
+from pages.kit.navigation import HALL_HEIGHT, in_hall
 from pages.language import t
 
 CHART = "chart"  # what lectures call every chart

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import streamlit as st
 
-from pages.kit.last_text import last_read, read_and_note
+from pages.kit.refusals import last_read, read_and_note
 from pages.kit.url import (
     chosen,
     current,

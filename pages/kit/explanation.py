@@ -10,8 +10,8 @@ import streamlit as st
 
 from pages.figures.tinted_words import FEWEST_POINTS, Tinted, tinted_words
 from pages.kit.asking import ask_once
+from pages.kit.examples import outside
 from pages.kit.header import View
-from pages.kit.outside import outside
 from pages.kit.url import set_choice
 from pages.kit.verdict import HUES, chart_word
 from pages.kit.waiting import BRIEF, awaited

@@ -10,7 +10,7 @@ from html import escape
 import streamlit as st
 
 from pages.kit.experiment import covered, say
-from pages.kit.hall_frame import in_hall
+from pages.kit.navigation import in_hall
 from pages.language import language, prose, strings, t, words
 
 NO_TEXT = r"`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>"  # code, formulas, links and tags are left alone

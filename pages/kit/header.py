@@ -5,16 +5,16 @@ Under the text stands a note where it is unlike anything that the model learned 
 
 from typing import NoReturn
 
+import numpy as np
 import streamlit as st
 
 from pages.kit.component import registered
 from pages.kit.controls import Choice, Slider, Text
 from pages.kit.device import device_of_model
-from pages.kit.examples import happens_in
+from pages.kit.examples import happens_in, outside_note, show_sentences
 from pages.kit.experiment import is_asked
-from pages.kit.last_text import in_words, read_or_last, require_length, show_line
 from pages.kit.models import broken, choose_model, first_model, is_there, open_bundle, other_kind, take_model
-from pages.kit.outside import outside_note, show_sentences
+from pages.kit.refusals import in_words, read_or_last, require_length, show_line
 from pages.kit.url import current, set_choice, written
 from pages.kit.view import View
 from pages.language import LANGUAGES, is_foreign, language, language_of, plain, strings, t
@@ -220,6 +220,21 @@ def word_start(text: str, place: int) -> int:
 
 def _is_inside_word(character: str) -> bool:
     return character.isalnum() and ord(character) < FIRST_CJK
+
+
+def some_places(change: np.ndarray) -> list[int]:
+    """Return up to four places to choose from, in the order of the text; the one that changes most is among them.
+
+    Shapes:
+        change: (pos,), not a number where nothing was hidden
+    """
+    order = [int(place) for place in np.argsort(-np.abs(change), kind="stable") if np.isfinite(change[place])]
+    return sorted({order[len(order) * part // 4] for part in range(4)}) if order else []
+
+
+def shown_word(label: str) -> str:
+    """Return a label without the mark of the blank before it."""
+    return label.removeprefix("␣") or label
 
 
 def _end(message: str) -> NoReturn:

@@ -30,7 +30,7 @@ from pages.kit.charts import Drawing
 from pages.kit.component import registered
 from pages.kit.controls import Control
 from pages.kit.header import View, linked_view
-from pages.kit.last_text import last_read
+from pages.kit.refusals import last_read
 from pages.kit.url import current, whole_number
 from pages.kit.verdict import Number, Verdict
 from pages.language import language

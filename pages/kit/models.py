@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from threading import Condition
 from typing import Any
@@ -44,6 +45,9 @@ READERS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")  # the 
 MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
 _forgotten = 0  # how often all models were let go of
+LONGEST_CARD = 20_000
+MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
+RULE = re.compile(r"\s*:?-+:?\s*")
 
 
 def name_of_moment(run: str, frame: int | None = None) -> str:
@@ -357,3 +361,50 @@ def offer_model(message: str, kinds: Sequence[str], *, name: str | None = None, 
     said, icon = t("outcome.switch", name=plain(name or "")), ":material/swap_horiz:"
     if name is not None and st.button(said, icon=icon, on_click=take_model, args=(name,), key=key):
         st.rerun(scope="app")
+
+
+def _marked(part: str) -> str:
+    return part if part.startswith("`") else f"**{plain(part[2:-2].strip())}**"
+
+
+def _inline(text: str) -> str:
+    parts = MARKED.split(text)  # every second part is bold or code
+    return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
+
+
+def _cell(cell: str) -> str:
+    return cell.strip() if RULE.fullmatch(cell) else _inline(cell.strip())
+
+
+def safe_line(line: str) -> str:
+    """Return one line of Markdown that keeps headings, lists, tables, bold and code; all else is plain text."""
+    line = line.strip()
+    if line.startswith("|"):
+        return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
+    if heading := re.fullmatch(r"#{1,6}\s+(.+)", line):
+        return f"\n**{plain(heading[1])}**\n"
+    return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
+
+
+def safe_text(text: str) -> str:
+    """Return Markdown of which safe_line keeps what it keeps, line by line."""
+    return "\n".join(map(safe_line, text.splitlines()))
+
+
+def show_card_text(bundle: Bundle) -> None:
+    """Show a model's card in the language chosen, or that it has none.
+
+    A card that may come from anyone keeps its headings, tables, lists, bold words and code; at most LONGEST_CARD
+    characters of it are shown.
+    """
+    card = bundle.card_in(language())
+    if comes_with_app(bundle.name):
+        st.markdown(card)
+        return
+    card = card[:LONGEST_CARD] or t("model.no_card")
+    for is_code, lines in groupby(card.splitlines(), key=lambda line: line.startswith(("    ", "\t"))):
+        text = "\n".join(line.strip() if is_code else safe_line(line) for line in lines)
+        if is_code:
+            st.code(text, language=None, wrap_lines=True)
+        elif text.strip():
+            st.markdown(text)

@@ -1,10 +1,12 @@
-"""The list of runs and what starts them, one for the whole server."""
+"""The list of runs and what starts them, one for the whole server; whether visitors may start anything."""
 
 import threading
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+
+import streamlit as st
 
 from pages.kit.url import current, forget, keep
 from pages.language import plain, t
@@ -205,3 +207,11 @@ def in_words(seconds: float) -> str:
     if seconds < 5_400:
         return t("time.minutes", count=round(seconds / 60))
     return t("time.hours", count=f"{seconds / 3_600:.1f}")
+
+
+def refuse_read_only() -> bool:
+    """Tell whether visitors may only look, and say so in the place of the controls that are not there."""
+    read_only = limits().read_only
+    if read_only:
+        st.info(t("read_only.said"), icon=":material/visibility:")
+    return read_only

@@ -8,10 +8,10 @@ from itertools import accumulate
 
 import streamlit as st
 
+from pages.kit.examples import outside
 from pages.kit.experiment import covered, hidden
 from pages.kit.header import View, word_start
 from pages.kit.models import offer_model
-from pages.kit.outside import outside
 from pages.kit.url import set_choice
 from pages.language import language, pieces_of, plain, t, words
 from transformer_core.evaluation.weak_sides import word_count

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from pages.kit.asking import Answer
+from pages.kit.exports import rows_csv
 from pages.kit.header import View
-from pages.kit.table_files import rows_csv
 from pages.kit.uploads import let_go, upload
 from pages.kit.url import LONGEST_LINK, in_bytes
 from pages.lab.script import script_of

@@ -11,8 +11,8 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import MOST_TOKENS, View, encoded
-from pages.kit.last_text import read_or_last
 from pages.kit.matrix import PIN, Picture, export_picture, show_picture
+from pages.kit.refusals import read_or_last
 from pages.kit.url import in_url
 from pages.kit.waiting import awaited
 from pages.lab.figures import patch_figure

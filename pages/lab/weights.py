@@ -9,18 +9,19 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
-from pages.kit.healing import heal
+from pages.kit.models import OF_RUN, called, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.number_format import percent
-from pages.kit.read_only import refuse_read_only
-from pages.kit.runs import follow
+from pages.kit.runs import begin_run, find_run, follow, refuse_read_only
 from pages.kit.waiting import awaited
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, show_edits
 from pages.lab.outcome import answer_control, ask_effect, can_answer, measured, show_effect, show_on_set, show_words
 from pages.lab.table import MATRIX, shape_of, show_matrix
 from pages.language import plain, t
 from pages.room import Part
-from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS
+from pages.serving.owners import may_change
+from transformer_core.analysis.lab.changes import Code
+from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS, beginning_of, heal_spec
 from transformer_core.analysis.lab.weight_curve import (
     EVERY_MATRIX,
     KEPT,
@@ -28,6 +29,8 @@ from transformer_core.analysis.lab.weight_curve import (
     WeightCurve,
     weight_curve,
 )
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.store.run_store import RunStore
 
 
 def _rank(view: View) -> int:
@@ -161,3 +164,24 @@ def _draw_curve(answer: Answer[WeightCurve], operation: str) -> None:
 
 
 WEIGHTS = Part("lab", "weights", _show, sites=None)
+
+
+def heal(model: str, changes: tuple[Code, ...], *, steps: int = STEPS) -> RunStore:
+    """Start a run that trains a model on from its damaged weights, and return it; follow shows it.
+
+    Args:
+        model: its name, as the model's control has it.
+        changes: as lab.changes.code_of writes them; those of weights count.
+        steps: about how many.
+
+    Raises:
+        ValueError: the model cannot be opened or healed, the run cannot be made, or its data are somebody else's.
+    """
+    bundle, found = open_bundle(model), OF_RUN.fullmatch(model)
+    run = find_run(found[1]) if found is not None else None
+    file = None if run is None else run.spec.data.file
+    if run is not None and file is not None and not may_change(run.owner):
+        raise RunError(t("heal.not_yours"))
+    spec = heal_spec(bundle, changes, steps=steps, run=run, name=t("heal.run_name", model=called(model)))
+    data = None if run is None or file is None else run.folder / file
+    return begin_run(spec, data, beginning_of(bundle, changes))

@@ -8,7 +8,7 @@ from pages.hall.lectures import OWN, Lecture, lectures, projected
 from pages.hall.take_home import take_home
 from pages.hall.tour import begin_tour
 from pages.kit.glossary import show_prose
-from pages.kit.read_only import refuse_read_only
+from pages.kit.runs import refuse_read_only
 from pages.kit.waiting import awaited
 from pages.language import language, plain, section, t
 from pages.lectures.own import keep_lecture, show_own, take_file

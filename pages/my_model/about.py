@@ -3,11 +3,10 @@
 import streamlit as st
 
 from pages.kit.asking import ask, forget_answers
-from pages.kit.card import LONGEST_CARD, show_card_text
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first
 from pages.kit.glossary import show_prose
-from pages.kit.models import READERS, forget_models, opened_models
+from pages.kit.models import LONGEST_CARD, READERS, forget_models, opened_models, show_card_text
 from pages.kit.navigation import ICONS, page_path
 from pages.kit.number_format import markdown_table
 from pages.kit.url import forget

@@ -10,8 +10,8 @@ from pages.kit.asking import forget_answers
 from pages.kit.controls import Choice, Text
 from pages.kit.glossary import show_prose
 from pages.kit.models import forget_models, model_folders, opened_models, prefer_model, room
-from pages.kit.read_only import refuse_read_only
 from pages.kit.refusals import in_own_words
+from pages.kit.runs import refuse_read_only
 from pages.kit.uploads import let_go, upload
 from pages.kit.url import forget, set_choice
 from pages.kit.waiting import watch

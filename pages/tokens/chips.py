@@ -7,8 +7,7 @@ import streamlit as st
 from pages.kit.asking import Answer
 from pages.kit.component import registered
 from pages.kit.experiment import lazy_box
-from pages.kit.exports import Files, caption_of, code_files, offer_files
-from pages.kit.table_files import rows_csv, to_npz
+from pages.kit.exports import Files, caption_of, code_files, offer_files, rows_csv, to_npz
 from pages.language import language, strings, t
 from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips, to_html
 

@@ -10,8 +10,8 @@ from pages.film.figures.page import to_html
 from pages.film.figures.stills import curve_rows, embedding_gif
 from pages.film.mount import film_words
 from pages.film.reading import reading
+from pages.kit.exports import rows_csv
 from pages.kit.runs import learned_words, run_list
-from pages.kit.table_files import rows_csv
 from pages.language import language, strings, t
 from pages.train.film import method_chosen
 from transformer_core.training.runs.exchange.script import repeat_script

@@ -12,8 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.kit.experiment import lazy_box
-from pages.kit.read_only import refuse_read_only
-from pages.kit.runs import begin_run, follow, in_words, launcher, learned_words
+from pages.kit.runs import begin_run, follow, in_words, launcher, learned_words, refuse_read_only
 from pages.kit.url import current, forget
 from pages.kit.waiting import watch
 from pages.language import plain, t

@@ -4,8 +4,17 @@ import time
 
 import streamlit as st
 
-from pages.kit.read_only import refuse_read_only
-from pages.kit.runs import bounds, follow, in_words, learned_words, listed_runs, own_runs, resume_run, run_list
+from pages.kit.runs import (
+    bounds,
+    follow,
+    in_words,
+    learned_words,
+    listed_runs,
+    own_runs,
+    refuse_read_only,
+    resume_run,
+    run_list,
+)
 from pages.kit.uploads import let_go, upload
 from pages.language import plain, t
 from pages.serving.limits import limits

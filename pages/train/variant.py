@@ -7,8 +7,7 @@ import streamlit as st
 
 from pages.kit.experiment import lazy_box
 from pages.kit.glossary import show_prose
-from pages.kit.read_only import refuse_read_only
-from pages.kit.runs import begin_run, follow, is_live
+from pages.kit.runs import begin_run, follow, is_live, refuse_read_only
 from pages.kit.url import current, keep
 from pages.language import plain, section, t
 from pages.serving.owners import may_change

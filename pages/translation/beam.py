@@ -6,10 +6,9 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Slider, Values, show_in_columns
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.header import View
+from pages.kit.header import View, shown_word
 from pages.kit.live import Live
 from pages.kit.number_format import markdown_table
-from pages.kit.pickers import shown_word
 from pages.kit.waiting import awaited
 from pages.language import plain, section, strings, t
 from pages.room import Part

@@ -11,10 +11,9 @@ from pages.kit.asking import Answer, ask, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Text, Values
 from pages.kit.experiment import ask_first, experiment, say
-from pages.kit.header import View, encoded
+from pages.kit.header import View, encoded, shown_word, some_places
 from pages.kit.live import Live, show_lines
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.pickers import shown_word, some_places
 from pages.kit.url import set_choice
 from pages.language import plain, section, strings, t
 from pages.room import Part

@@ -8,9 +8,8 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import Text
 from pages.kit.experiment import Cover, ask_first, say, say_number
-from pages.kit.header import View
-from pages.kit.last_text import in_words, require_length
-from pages.kit.pickers import shown_word
+from pages.kit.header import View, shown_word
+from pages.kit.refusals import in_words, require_length
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.figures.charts import forced_bars

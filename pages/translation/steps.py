@@ -8,11 +8,10 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Slider, Values, layer_control
 from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.glossary import show_prose
-from pages.kit.header import View
+from pages.kit.header import View, shown_word
 from pages.kit.live import Live, show_lines
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.number_format import significant
-from pages.kit.pickers import shown_word
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.translation.figures.charts import likeliest_bars, lines_chart

@@ -11,8 +11,7 @@ import streamlit as st
 
 from pages.kit.asking import Answer, Question, answered, ask_once, question_of
 from pages.kit.controls import Choice, Values, head_control, layer_control
-from pages.kit.header import View
-from pages.kit.pickers import shown_word
+from pages.kit.header import View, shown_word
 from pages.language import t
 from pages.link import Link, linked
 from transformer_core.analysis.translation.greedy_steps import Writing, Written, written_greedily

@@ -9,8 +9,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app import LIVE
+from pages.kit.header import shown_word
 from pages.kit.live import live_routes
-from pages.kit.pickers import shown_word
 from pages.translation import translated
 from tests.helpers import ROOT
 from tests.helpers.browser import BUNDLE, settle, type_text, visit, wait_painted

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pages.film.figures import stills as animation
 from pages.film.figures.stills import MOST_PICTURES, curve_rows, embedding_gif, still
-from pages.kit.table_files import rows_csv
+from pages.kit.exports import rows_csv
 from tests.helpers.figures import ATTACK, clouds, film_words, reversing
 
 

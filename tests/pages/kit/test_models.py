@@ -7,9 +7,8 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.kit.card import safe_line
 from pages.kit.header import DEFAULT_TEXT
-from pages.kit.models import MORE_MODELS, forget_models, open_bundle
+from pages.kit.models import MORE_MODELS, forget_models, open_bundle, safe_line
 from pages.kit.navigation import page_path
 from pages.language import plain, prose, words
 from tests.helpers import nightly_but

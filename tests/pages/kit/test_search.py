@@ -5,8 +5,7 @@ import re
 import pytest
 from streamlit.util import calc_hash
 
-from pages.kit.navigation import ICONS
-from pages.kit.search import MOST_FOUND, entries, find
+from pages.kit.navigation import ICONS, MOST_FOUND, entries, find
 from pages.language import LANGUAGES, words
 from tests.helpers.pages import ALL_SCREENS, first_screen, told
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pages.figures.matrix import Panel, Scale
-from pages.kit.table_files import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
+from pages.kit.exports import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from tests.helpers.figures import attention, figure
 from transformer_core.training.intake.delimited import inert, unmarked
 

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
-from pages.kit.table_files import rows_csv
+from pages.kit.exports import rows_csv
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import heads_in
 from pages.lab.log import rows_from
