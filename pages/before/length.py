@@ -13,8 +13,8 @@ from pages.kit.models import model_folders, open_bundle
 from pages.kit.number_format import markdown_table, milliseconds
 from pages.language import plain, section, t
 from pages.room import Part
-from transformer_core.analysis.before.beside import timed_translation
 from transformer_core.analysis.before.by_length import ByLength, by_length
+from transformer_core.analysis.before.models_compared import timed_translation
 from transformer_core.bundle_files import BundleError
 
 SHIPPED = "length_en_fr"

@@ -18,7 +18,7 @@ from pages.kit.navigation import open_page
 from pages.kit.number_format import markdown_table
 from pages.language import corpus_word, joined, language, plain, section, t
 from pages.room import Part
-from transformer_core.analysis.before.beside import Foreseen, foreseen
+from transformer_core.analysis.before.models_compared import Foreseen, foreseen
 from transformer_core.analysis.before.textbook import UNITS, textbook
 from transformer_core.analysis.gpt.next_token import Surprisals, expected, surprisals
 from transformer_core.bundle import Bundle

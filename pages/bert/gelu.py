@@ -30,14 +30,14 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
     asked = {"prompt": prompt_of(view), "hidden": chosen_places(read), "place": place, "top": TOP}
     answer = ask_once(head_gelu, **asked)
     found = answer.value
-    moved = float(abs(found.chances[0] - found.chances[1]).max())
-    first = int(found.chances[1].argmax())
+    moved = float(abs(found.probabilities[0] - found.probabilities[1]).max())
+    first = int(found.probabilities[1].argmax())
     cover.judge("other" if first else "little" if moved < LITTLE else "some")
     with cover.picture():
         names = [t(f"bert.kind_{kind}") for kind in KINDS]
         chart = bars(
             tuple(plain(word) for word in found.words),
-            dict(zip(names, found.chances, strict=True)),
+            dict(zip(names, found.probabilities, strict=True)),
             across=t("bert.word"),
             up=Side(t("bert.axis_probability"), format=".0%"),
             hues=(HUES["query"], HUES["positions"]),
@@ -50,7 +50,7 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
                 "bert.gelu_measured",
                 greatest=significant(found.greatest),
                 scores=significant(found.scores_apart),
-                chances=significant(found.chances_apart),
+                probabilities=significant(found.chances_apart),
                 same=found.same,
                 places=found.places,
             )

@@ -75,8 +75,8 @@ def _ask_lead(view: View, read: Hidden, place: int, found: ByLayer, stages: list
 def _table(found: ByLayer, stages: list[str]) -> str:
     head = (t("bert.axis_stage"), *(t("bert.guess_number", number=number + 1) for number in range(NAMED)))
     rows = []
-    for stage, labels, chances in zip(stages, found.best_labels, found.best_probabilities, strict=True):
-        cells = [f"{plain(label)} {percent(chance)}" for label, chance in zip(labels, chances, strict=True)][:NAMED]
+    for stage, labels, shares in zip(stages, found.best_labels, found.best_probabilities, strict=True):
+        cells = [f"{plain(label)} {percent(share)}" for label, share in zip(labels, shares, strict=True)][:NAMED]
         rows.append((stage, *cells))
     return markdown_table(head, rows)
 

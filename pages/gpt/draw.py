@@ -57,11 +57,11 @@ def _show(view: View) -> None:
         title.markdown(t("gpt.draws_heading", draws=f"{DRAWS:,}"))
         again.button(t("gpt.draw_again"), icon=":material/casino:", key="gpt_draw_again", on_click=next_draw)
         seed = SEED.show()
-    chances, draws = DRAW.live(view).drawings
+    probabilities, draws = DRAW.live(view).drawings
     with bars:
         st.markdown(t("gpt.rules_heading", place=place, token=plain(view.encoding.labels[place - 1])))
-        show_drawing(chances)
-        _numbers(chances.answer.value)
+        show_drawing(probabilities)
+        _numbers(probabilities.answer.value)
         show_prose(section("gpt", "kept"), small=True)
     with many:
         _many(draws, seed)
@@ -79,7 +79,7 @@ def _redrawn(answer: Answer[Redrawn]) -> Drawing:
 def _draws(answer: Answer[Draws], seed: int) -> Drawing:
     found = answer.value
     words = {name: t(f"gpt.draws_{name}") for name in ("count", "counted", "due", "rest")}
-    chart = draws_bars(found.labels, found.chances, found.counts, found.spread, words)
+    chart = draws_bars(found.labels, found.probabilities, found.counts, found.spread, words)
     return Drawing("gpt_draws", chart, answer, f"gpt_draws_seed{seed}", t("gpt.draws_label", draws=f"{DRAWS:,}"))
 
 

@@ -19,7 +19,7 @@ from pages.figures.token_strip import PLACE, shortened
 
 def draws_bars(
     labels: Sequence[str],
-    chances: np.ndarray,
+    probabilities: np.ndarray,
     counts: np.ndarray,
     spread: np.ndarray,
     words: Mapping[str, str],
@@ -27,14 +27,14 @@ def draws_bars(
     """Draw the counts as bars, and over each the expected count with two standard deviations either way.
 
     Shapes:
-        chances, counts, spread: (top + 1,), the last of all other tokens
+        probabilities, counts, spread: (top + 1,), the last of all other tokens
 
     Args:
         words: count, counted, due, rest.
     """
     names = [*distinct(labels), words["rest"]]
     draws = counts.sum()
-    due = chances * draws
+    due = probabilities * draws
     low, high = (due - 2 * spread).clip(0.0), due + 2 * spread
     data = records(
         token=names,
@@ -42,7 +42,7 @@ def draws_bars(
         due=due.round(2),
         low=low.round(2),
         high=high.round(2),
-        chance=chances.round(6),
+        chance=probabilities.round(6),
         place=list(range(len(names))),
         axis_end=[float(max(counts.max(), high.max())) * 1.08] * len(names),
     )

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import segno
 from starlette.concurrency import run_in_threadpool
@@ -238,8 +238,8 @@ async def _home(request: Request, body: Body) -> Response:
     code = await _lecturers(request, body)
     state = await _state(code)
     said = await run_in_threadpool(rooms().counted, code)
-    asked = {"lecture": state.lecture.written(), "name": state.lecture.name, "language": state.language}
-    asked["stranger"] = "" if is_home() else "yes"
+    asked: dict[str, Any] = {"lecture": state.lecture.written(), "name": state.lecture.name}
+    asked |= {"language": state.language, "public": not is_home()}
     who = f"{person_of(request)} room {code}"
     while not (future := ask_away(take_home, who, **asked, answers=json.dumps(said))).done():
         await asyncio.sleep(SECONDS_BETWEEN_LOOKS)

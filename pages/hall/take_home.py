@@ -56,7 +56,7 @@ class TakenHome:
 
 
 @InParts
-def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", stranger: str = "yes") -> Work[TakenHome]:
+def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", public: bool = True) -> Work[TakenHome]:
     """Return a lecture as one file that opens with no server.
 
     A scene whose page takes longer than a minute, or all memory, has no figures there.
@@ -65,7 +65,7 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", st
         lecture: as it is written; name: of its folder.
         language: of the file.
         answers: in JSON, how often each answer was given, by scene; none where there was no class.
-        stranger: "" where the file is for the one person at home, who may see all; else it has what anybody may see.
+        public: the file has what anybody may see; else it is for the one person at home, who may see all.
 
     Raises:
         LectureError: it cannot be read.
@@ -75,7 +75,7 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", st
     scenes, size, slow = list[str](), 0, 0
     total = len(read.scenes) + 1
     for done, scene in enumerate(read.scenes):
-        asked = {"lecture": lecture, "name": name, "language": language, "stranger": stranger, "number": done + 1}
+        asked = {"lecture": lecture, "name": name, "language": language, "public": public, "number": done + 1}
         asked["answers"] = json.dumps(answered.get(str(done + 1), {}))
         try:
             taken = yield Part(scene_at_home, asked, done, total, SECONDS_OF_A_SCENE)
@@ -94,17 +94,17 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", st
 
 
 def scene_at_home(
-    *, lecture: str, name: str, language: str, stranger: str, number: int, answers: str, figures: bool = True
+    *, lecture: str, name: str, language: str, public: bool, number: int, answers: str, figures: bool = True
 ) -> str:
     """Return in JSON what the file says of a scene: words, question, what was measured, the answers, and its figures.
 
     Args:
         number: of the scene, from 1; answers: to this scene; figures: take them along.
-        lecture, name, language, stranger: as of take_home.
+        lecture, name, language, public: as of take_home.
     """
     read = read_lecture(name, lecture)
     scene, finding = read.scenes[number - 1], None
-    config.set_option("server.address", EVERYBODYS if stranger else "localhost")
+    config.set_option("server.address", EVERYBODYS if public else "localhost")
     with computing_here():
         if scene.question is not None and scene.question.options:
             finding = measure(scene, scene.question, Link({**scene.state, "lang": language}))

@@ -27,7 +27,7 @@ def _offer_to_take_home(lecture: Lecture) -> None:
     with box:
         show_prose(section("lectures", "home"))
         asked: dict[str, Any] = {"lecture": lecture.written(), "name": lecture.name, "language": language()}
-        asked["stranger"] = "" if is_home() else "yes"
+        asked["public"] = not is_home()
         try:
             answer = awaited(take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, **asked)
         except ValueError as error:

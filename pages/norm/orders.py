@@ -112,7 +112,7 @@ def _show(view: View) -> View:
     tokens = {"post": token, "pre": None if token is None else matching_token(own, token, other)}
     answer = ask(two_orders, post=post, pre=pre, text=text, n_tokens=MOST_TOKENS)
     _streams(answer, tokens)
-    _strangers({order: bundle for order, bundle in bundles.items() if bundle is not None}, encodings, text)
+    _foreign_or_cut({order: bundle for order, bundle in bundles.items() if bundle is not None}, encodings, text)
     _written(answer)
     _steps(post, pre, own, other, 0 if token is None else token, text, picked=token is not None)
     seen = Choice("norm_orders_glass", {"post": post.name, "pre": pre.name}, label="norm.orders_glass")
@@ -123,7 +123,7 @@ def _title(order: str, name: str) -> str:
     return f"**{plain(name)}** · {t(f'norm.stack_{order}')}"
 
 
-def _strangers(bundles: dict[str, Bundle], encodings: dict[str, Encoding | None], text: str) -> None:
+def _foreign_or_cut(bundles: dict[str, Bundle], encodings: dict[str, Encoding | None], text: str) -> None:
     """Say which model was trained on another language than the text's, and which one reads a part of it alone."""
     foreign = [bundle.name for bundle in bundles.values() if is_foreign(text, bundle.reads)]
     if foreign:

@@ -101,9 +101,9 @@ def test_homes_verdict_follows_each_letter_is_explained_and_one_click_turns_it(c
     stopped(page, address, "", text="The story was dull,")
     typed(page, text.removeprefix("The story was dull,"))
     encoding = BUNDLE.tokenizer.encode(text)
-    chances = BUNDLE.model(one_text(BUNDLE, encoding)).softmax(-1)[0]
-    best = int(chances.argmax())
-    said = f"{BUNDLE.labels[best]} {float(chances[best]):.1%}"
+    probabilities = BUNDLE.model(one_text(BUNDLE, encoding)).softmax(-1)[0]
+    best = int(probabilities.argmax())
+    said = f"{BUNDLE.labels[best]} {float(probabilities[best]):.1%}"
     expect(page.locator("[data-verdict=home]")).to_contain_text(said)
     assert nothing_ran(page)
     run_page(page, text=text)

@@ -123,9 +123,9 @@ def test_a_token_is_written_and_another_put_in_its_place(page: Page, address: st
 
 def verdict(name: str, text: str, language: str) -> str:
     """Return the likelier class and its probability as the page writes them."""
-    chances = opened(name).model(torch.tensor([opened(name).tokenizer.encode(text).ids])).softmax(-1)[0]
-    best = int(chances.argmax())
-    return f"{words(language)[f'class.{opened(name).labels[best]}']} {float(chances[best]):.1%}"
+    probabilities = opened(name).model(torch.tensor([opened(name).tokenizer.encode(text).ids])).softmax(-1)[0]
+    best = int(probabilities.argmax())
+    return f"{words(language)[f'class.{opened(name).labels[best]}']} {float(probabilities[best]):.1%}"
 
 
 def test_a_chinese_sentence_is_judged_and_another_language_is_offered_its_model(page: Page, address: str) -> None:

@@ -4,7 +4,7 @@ Greedy decoding and beam search: Sutskever et al. 2014, section 3.2.
 """
 
 from transformer_core.generation.beam import BeamStep, Hypothesis, beam_search, best_of, exhaustive_search, ranked
-from transformer_core.generation.sampling import Written, chances, greedy, greedy_words, sample
+from transformer_core.generation.sampling import Written, greedy, greedy_words, probabilities, sample
 from transformer_core.generation.speculative import SpeculativePass, greedy_from_drafts
 from transformer_core.generation.translate import translate
 from transformer_core.generation.writer import Writer
@@ -19,11 +19,11 @@ __all__ = [
     "Written",
     "beam_search",
     "best_of",
-    "chances",
     "exhaustive_search",
     "greedy",
     "greedy_from_drafts",
     "greedy_words",
+    "probabilities",
     "ranked",
     "sample",
     "translate",

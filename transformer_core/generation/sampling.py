@@ -42,7 +42,7 @@ def without(logits: Tensor, exclude: tuple[int, ...]) -> Tensor:
     return logits.index_fill(-1, places, float("-inf"))
 
 
-def chances(
+def probabilities(
     logits: Tensor, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Tensor:
     """Return the probability of each token: softmax(logits / temperature), cut to the top k, then to the top p.
@@ -130,7 +130,7 @@ def sample(
 
     Args:
         most: tokens to write.
-        temperature, top_k, top_p: as in chances.
+        temperature, top_k, top_p: as in probabilities.
         exclude: tokens that are never written; none by default.
         generator: where the randomness comes from.
         cached: keep keys and values from step to step, as long as the text fits into max_len. Once it does not, every
@@ -139,11 +139,11 @@ def sample(
             step to step, however long the text.
 
     Raises:
-        ValueError: the text is empty, or as chances.
+        ValueError: the text is empty, or as probabilities.
     """
 
     def draw(logits: Tensor) -> Tensor:
-        drawn = chances(without(logits, exclude), temperature=temperature, top_k=top_k, top_p=top_p)
+        drawn = probabilities(without(logits, exclude), temperature=temperature, top_k=top_k, top_p=top_p)
         return torch.multinomial(drawn, 1, generator=generator)
 
     return _write(model, token_ids, draw, most, cached)

@@ -180,8 +180,8 @@ def guesses(bundle: Bundle, text: str) -> str:
     encoding = bundle.tokenizer.encode(text)
     place = encoding.tokens.index("[MASK]")
     with torch.inference_mode():
-        chances = bundle.model(torch.tensor([encoding.ids])).mlm_logits[0, place].softmax(-1)  # (vocab,)
-    best = chances.topk(GUESSES)
+        probabilities = bundle.model(torch.tensor([encoding.ids])).mlm_logits[0, place].softmax(-1)  # (vocab,)
+    best = probabilities.topk(GUESSES)
     words = (bundle.tokenizer.label_of(int(word)) for word in best.indices)
     return ", ".join(f"{word} ({float(chance):.0%})" for word, chance in zip(words, best.values, strict=True))
 

@@ -117,11 +117,11 @@ class ClassifierMeasures:
     """What measure_classifier found, by the name of the data, and P(positive) of each everyday sentence."""
 
     on: dict[str, dict[str, Any]]
-    chances: tuple[float, ...]
+    probabilities: tuple[float, ...]
 
     def right(self, sentences: Sequence[tuple[str, int]]) -> list[bool]:
         """Return which of the everyday sentences are classified correctly."""
-        return [(chance > 0.5) == bool(label) for chance, (_, label) in zip(self.chances, sentences, strict=True)]
+        return [(chance > 0.5) == bool(label) for chance, (_, label) in zip(self.probabilities, sentences, strict=True)]
 
 
 @torch.inference_mode()
@@ -134,7 +134,7 @@ def chances_of(bundle: Bundle, sentences: Sequence[tuple[str, int]]) -> tuple[fl
 def everyday_table(measured: ClassifierMeasures, sentences: Sequence[tuple[str, int]], say: Say) -> str:
     """Return a Markdown table of the everyday sentences and what a bundle makes of them."""
     lines = [say("| sentence | meant | P(positive) | right |"), "|---|---|---|---|"]
-    rows = zip(sentences, measured.chances, measured.right(sentences), strict=True)
+    rows = zip(sentences, measured.probabilities, measured.right(sentences), strict=True)
     for (text, label), chance, right in rows:
         verdict = say("yes") if right else f"**{say('no')}**"
         lines.append(f"| {text} | {say(LABELS[label])} | {chance:.2f} | {verdict} |")

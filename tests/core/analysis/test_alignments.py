@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from tests.helpers.engine import SENTENCE, lm_bundle, made, seq2seq_bundle, shipped, translation_bundle
-from transformer_core.analysis.before import beside
+from transformer_core.analysis.before import models_compared
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
-from transformer_core.analysis.before.beside import foreseen, timed_translation
 from transformer_core.analysis.before.forced_and_free import forced_and_free
+from transformer_core.analysis.before.models_compared import foreseen, timed_translation
 from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle
 from transformer_core.evaluation.gpt import measure_text
@@ -120,7 +120,7 @@ def test_one_character_has_nothing_before_it() -> None:
 
 def test_a_timed_translation_is_the_greedy_one(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(7.0, 2.5)
-    monkeypatch.setattr(beside, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(models_compared, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     for bundle in (seq2seq_bundle(), seq2seq_bundle(attention=None), translation_bundle()):
         found = timed_translation(bundle=bundle, text=SENTENCE)
         assert found.text == translate(bundle, [SENTENCE], width=1)[0]
@@ -143,9 +143,9 @@ def test_each_word_is_scored_after_the_right_ones_and_the_rest_is_what_the_model
         place = bundle.model.start(source)
         for step, (read, word) in enumerate(itertools.pairwise(ids)):
             logits, place = bundle.model.advance(torch.tensor([[read]]), place)
-            chances = logits[0].double().softmax(-1)
-            assert found.probabilities[step] == pytest.approx(float(chances[word]), abs=1e-6)
-            assert found.favourites[step] == tokenizer.label_of(int(chances.argmax()))
+            probabilities = logits[0].double().softmax(-1)
+            assert found.probabilities[step] == pytest.approx(float(probabilities[word]), abs=1e-6)
+            assert found.favourites[step] == tokenizer.label_of(int(probabilities.argmax()))
     assert found.forced_right == sum(one == other for one, other in zip(found.words, found.favourites, strict=True))
     assert found.forced_right > found.free_right
     assert found.words[: found.leaves] == found.free[: found.leaves]

@@ -220,8 +220,8 @@ def test_the_tanh_formula_moves_little() -> None:
     assert 0 < found.chances_apart < 1e-3
     assert found.scores_apart > found.chances_apart
     assert found.same >= found.places - 1
-    assert found.chances.shape == (2, 5)
-    assert (found.chances[0, :-1] >= found.chances[0, 1:]).all()
+    assert found.probabilities.shape == (2, 5)
+    assert (found.probabilities[0, :-1] >= found.probabilities[0, 1:]).all()
 
 
 NAMES = "glass boxes ring in a glass hall of boxes"
@@ -300,11 +300,11 @@ def test_the_best_span_is_the_best_of_all_valid_ones(tokenizer, seed: int) -> No
     encoding = tokenizer.encode(question, passage)
     ids, segments = torch.tensor([encoding.ids]), torch.tensor([encoding.segment_ids])
     with torch.inference_mode():
-        chances = bundle.model(ids, segment_ids=segments)[0].double().softmax(0).numpy()
+        probabilities = bundle.model(ids, segment_ids=segments)[0].double().softmax(0).numpy()
     places = [p for p in range(len(encoding)) if encoding.segment_ids[p] and not encoding.special[p]]
     every = sorted(
         (
-            (chances[i, 0] * chances[j, 1], passage[encoding.offsets[i][0] : encoding.offsets[j][1]])
+            (probabilities[i, 0] * probabilities[j, 1], passage[encoding.offsets[i][0] : encoding.offsets[j][1]])
             for i in places
             for j in places
             if i <= j < i + MOST_SPAN
@@ -313,9 +313,9 @@ def test_the_best_span_is_the_best_of_all_valid_ones(tokenizer, seed: int) -> No
     )
     assert [span.text for span in found.spans] == [text for _, text in every[:4]]
     assert [span.probability for span in found.spans] == pytest.approx([chance for chance, _ in every[:4]], rel=1e-5)
-    np.testing.assert_allclose(found.start, chances[places, 0], rtol=1e-4)
-    assert found.nothing == pytest.approx(chances[0].prod(), rel=1e-4)
-    assert found.backwards == (chances[places, 0].argmax() > chances[places, 1].argmax())
+    np.testing.assert_allclose(found.start, probabilities[places, 0], rtol=1e-4)
+    assert found.nothing == pytest.approx(probabilities[0].prod(), rel=1e-4)
+    assert found.backwards == (probabilities[places, 0].argmax() > probabilities[places, 1].argmax())
     assert found.start.sum() < 1
 
 

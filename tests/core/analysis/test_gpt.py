@@ -41,14 +41,14 @@ N = len(TOKENIZER.encode(TEXT))
 ASKED: dict[str, Any] = {"prompt": Prompt(BUNDLE, TEXT, N)}
 
 
-def log_chances() -> Tensor:
+def log_probs() -> Tensor:
     with torch.inference_mode():
         return BUNDLE.model(torch.tensor([TOKENIZER.encode(TEXT).ids]))[0].log_softmax(-1)
 
 
 def test_surprisal_is_minus_log2_of_what_the_model_gave_the_token() -> None:
-    found, ids, chances = surprisals(**ASKED), TOKENIZER.encode(TEXT).ids, log_chances()
-    due = [-float(chances[place - 1, ids[place]]) / math.log(2) for place in range(1, N)]
+    found, ids, probabilities = surprisals(**ASKED), TOKENIZER.encode(TEXT).ids, log_probs()
+    due = [-float(probabilities[place - 1, ids[place]]) / math.log(2) for place in range(1, N)]
     np.testing.assert_allclose(found.bits[1:], due, rtol=1e-5)
     assert np.isnan(found.bits[0])
     assert found.mean_bits == pytest.approx(float(np.mean(due)), rel=1e-5)
@@ -111,10 +111,10 @@ def test_cooling_lowers_the_entropy_and_heating_raises_it() -> None:
     assert low < one < high
 
 
-def test_draws_follow_the_chances_and_repeat_with_their_seed() -> None:
+def test_draws_follow_the_probabilities_and_repeat_with_their_seed() -> None:
     many = drawn(**ASKED, place=N, **FREE, top=6, seed=3, draws=50_000)
     assert many.counts.sum() == 50_000
-    np.testing.assert_allclose(many.counts / 50_000, many.chances, atol=0.01)
+    np.testing.assert_allclose(many.counts / 50_000, many.probabilities, atol=0.01)
     assert many.distance < 0.02
     assert many.possible == 7
     few = drawn(**ASKED, place=N, temperature=1.0, top_k=2, top_p=None, top=6, seed=3, draws=100)
@@ -138,8 +138,8 @@ def test_the_last_row_of_the_lens_is_the_model(order: str) -> None:
     assert found.choices[-1] == found.answers
     assert (found.answer_rank[-1] == 1).all()
     with torch.inference_mode():
-        chances = bundle.model(torch.tensor([TOKENIZER.encode(TEXT).ids]))[0, 2:11].softmax(-1)
-    np.testing.assert_allclose(found.probability[-1], chances.amax(-1).numpy(), rtol=1e-4)
+        probabilities = bundle.model(torch.tensor([TOKENIZER.encode(TEXT).ids]))[0, 2:11].softmax(-1)
+    np.testing.assert_allclose(found.probability[-1], probabilities.amax(-1).numpy(), rtol=1e-4)
     came = surprisals(prompt=Prompt(bundle, TEXT, N)).bits[3:12]  # of the tokens after these places
     np.testing.assert_allclose(found.mean_bits[-1], came.mean(), rtol=1e-4)
     for column, stage in enumerate(found.settled):

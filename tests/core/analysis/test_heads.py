@@ -158,8 +158,11 @@ def test_the_outcome_is_the_model_s_with_these_weights_in_the_head() -> None:
     site = "encoder.layer1.self_attention.weights"
     plain, trace = capture(bundle.model, ids, sites=(site,))
     np.testing.assert_allclose(found.weights, trace[site][0, 0], rtol=1e-5)
-    chances = plain[0].softmax(-1)
-    assert (found.winner, found.before) == (int(chances.argmax()), pytest.approx(float(chances.max()), abs=1e-6))
+    probabilities = plain[0].softmax(-1)
+    assert (found.winner, found.before) == (
+        int(probabilities.argmax()),
+        pytest.approx(float(probabilities.max()), abs=1e-6),
+    )
     drawn = draw_weights(torch.from_numpy(found.weights), 0.25, 5, 3)
     flips = 0
     for draw, after in zip(drawn, found.after, strict=True):

@@ -127,7 +127,7 @@ REVIEW = "The actors were bad, the story was good."
 SWAPPED = "The story was good, the actors were bad."
 
 
-def chances(bundle: Bundle, text: str) -> np.ndarray:
+def probabilities(bundle: Bundle, text: str) -> np.ndarray:
     """Return the classes' probabilities as the model itself gives them."""
     with torch.inference_mode():
         return bundle.model(torch.tensor([bundle.tokenizer.encode(text).ids])).softmax(-1)[0].numpy()
@@ -139,7 +139,7 @@ def answered(name: str, bundle: Bundle, text: str = REVIEW, **numbers: int) -> F
 
 def test_a_verdict_is_that_of_the_model(sentiment: Bundle) -> None:
     for text in (REVIEW, SWAPPED):
-        own = chances(sentiment, text)
+        own = probabilities(sentiment, text)
         found = answered("verdict", sentiment, text)
         assert found.option == sentiment.labels[int(own.argmax())]
         assert found.value == pytest.approx(float(own.max()), abs=1e-6)
@@ -147,10 +147,10 @@ def test_a_verdict_is_that_of_the_model(sentiment: Bundle) -> None:
 
 def test_without_positions_the_order_of_words_is_nothing(sentiment: Bundle) -> None:
     left = [
-        chances(sentiment, text).max() + answered("without_positions", sentiment, text).value
+        probabilities(sentiment, text).max() + answered("without_positions", sentiment, text).value
         for text in (REVIEW, SWAPPED)
     ]
-    winners = [int(chances(sentiment, text).argmax()) for text in (REVIEW, SWAPPED)]
+    winners = [int(probabilities(sentiment, text).argmax()) for text in (REVIEW, SWAPPED)]
     assert winners[0] != winners[1]
     assert left[0] == pytest.approx(1 - left[1], abs=1e-5)
     assert "flips" in {answered("without_positions", sentiment, text).option for text in (REVIEW, SWAPPED)}
@@ -163,7 +163,7 @@ def test_moves_are_named_by_their_size(sentiment: Bundle) -> None:
         ("a_head_off", {"layer": 0, "head": 1}),
     ):
         for text in (REVIEW, SWAPPED):
-            found, before = answered(name, sentiment, text, **numbers), chances(sentiment, text).max()
+            found, before = answered(name, sentiment, text, **numbers), probabilities(sentiment, text).max()
             after = before + found.value
             named = "flips" if after < 0.5 else "much" if abs(found.value) >= 0.05 else "little"
             assert found.option == named

@@ -293,9 +293,9 @@ VOCAB_SIZE = 9
 def test_probabilities_of_all_tokens_add_up_to_1(order: int, context: tuple[int, ...]) -> None:
     model = KneserNey(ROWS, order=order, vocab_size=VOCAB_SIZE)
     context = context[3 - (order - 1) :]
-    chances = [model.probability(word, context) for word in range(VOCAB_SIZE)]
-    assert sum(chances) == pytest.approx(1.0)
-    assert all(chance > 0 for chance in chances)
+    probabilities = [model.probability(word, context) for word in range(VOCAB_SIZE)]
+    assert sum(probabilities) == pytest.approx(1.0)
+    assert all(chance > 0 for chance in probabilities)
 
 
 def test_a_trigram_that_was_seen_is_likelier_than_one_that_was_not() -> None:

@@ -74,8 +74,8 @@ def test_an_exhaustive_search_weighs_every_target_there_is(alpha):
         assert math.isclose(hypothesis.score, log_prob / ((5 + len(hypothesis.token_ids)) / 6) ** alpha, abs_tol=1e-4)
     scores = [hypothesis.score for hypothesis in found]
     assert scores == sorted(scores, reverse=True)
-    chances = torch.tensor([hypothesis.log_prob for hypothesis in found]).exp().sum()
-    close(chances, torch.tensor(1.0), atol=1e-4)
+    probabilities = torch.tensor([hypothesis.log_prob for hypothesis in found]).exp().sum()
+    close(probabilities, torch.tensor(1.0), atol=1e-4)
 
 
 def test_too_many_targets_are_refused():
@@ -162,7 +162,7 @@ def test_nothing_gives_nothing(bundle):
 
 
 def test_other_kinds_are_refused(bundle):
-    with pytest.raises(ValueError, match="is of kind 'gpt'; translation or seq2seq is needed"):
+    with pytest.raises(ValueError, match="is a gpt; it must be one of translation, seq2seq"):
         translate(Bundle("g", made(Gpt, vocab_size=40), bundle.tokenizer), ["a"])
     with pytest.raises(ValueError, match="width=0 must be at least 1"):
         translate(bundle, ["a"], width=0)

@@ -1,4 +1,4 @@
-"""Writing word by word: the cache, greedy steps, sampling and its chances."""
+"""Writing word by word: the cache, greedy steps, sampling and its probabilities."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.core.models.test_properties import CHANGES, POSITIONS
 from tests.helpers.engine import close, exactly, inputs, made, numbers_made, padded_ids
-from transformer_core.generation import Written, chances, greedy, greedy_words, sample
+from transformer_core.generation import Written, greedy, greedy_words, probabilities, sample
 from transformer_core.generation.sampling import without
 from transformer_core.layers.cache import KeyValueCache
 from transformer_core.models import Gpt, Translation
@@ -189,22 +189,22 @@ LOGITS = torch.log(torch.tensor([0.5, 0.25, 0.15, 0.1]))
 
 
 def test_the_published_rules_on_four_words():
-    close(chances(LOGITS), torch.tensor([0.5, 0.25, 0.15, 0.1]))
-    close(chances(LOGITS, top_k=2), torch.tensor([2 / 3, 1 / 3, 0.0, 0.0]))
-    close(chances(LOGITS, top_p=0.7), torch.tensor([2 / 3, 1 / 3, 0.0, 0.0]))
-    close(chances(LOGITS, top_p=0.76), torch.tensor([0.5, 0.25, 0.15, 0.0]) / 0.9)
-    close(chances(LOGITS, top_k=2, top_p=0.6), torch.tensor([1.0, 0.0, 0.0, 0.0]))
-    close(chances(LOGITS, temperature=0.5), torch.tensor([0.25, 0.0625, 0.0225, 0.01]) / 0.345)
+    close(probabilities(LOGITS), torch.tensor([0.5, 0.25, 0.15, 0.1]))
+    close(probabilities(LOGITS, top_k=2), torch.tensor([2 / 3, 1 / 3, 0.0, 0.0]))
+    close(probabilities(LOGITS, top_p=0.7), torch.tensor([2 / 3, 1 / 3, 0.0, 0.0]))
+    close(probabilities(LOGITS, top_p=0.76), torch.tensor([0.5, 0.25, 0.15, 0.0]) / 0.9)
+    close(probabilities(LOGITS, top_k=2, top_p=0.6), torch.tensor([1.0, 0.0, 0.0, 0.0]))
+    close(probabilities(LOGITS, temperature=0.5), torch.tensor([0.25, 0.0625, 0.0225, 0.01]) / 0.345)
 
 
 @given(st.integers(0, 1000), st.floats(1e-30, 50), st.integers(1, 30), st.floats(1e-6, 1))
 def test_they_sum_to_one_and_keep_the_likeliest(seed, temperature, top_k, top_p):
     logits = torch.randn(3, 20, generator=torch.Generator().manual_seed(seed)) * 5
-    kept = chances(logits, temperature=temperature, top_k=top_k, top_p=top_p)
+    kept = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     close(kept.sum(-1), torch.ones(3))
     assert bool((kept > 0).sum(-1).le(min(top_k, 20)).all())
     assert torch.equal(kept.argmax(-1), logits.argmax(-1))
-    everything = chances(logits, temperature=temperature)
+    everything = probabilities(logits, temperature=temperature)
     before = (everything * (kept > 0)).sum(-1)
     fewest = before - everything.masked_fill(kept == 0, 2).amin(-1)
     assert bool((fewest < top_p + 1e-5).all())
@@ -213,17 +213,17 @@ def test_they_sum_to_one_and_keep_the_likeliest(seed, temperature, top_k, top_p)
 @pytest.mark.parametrize("top_p", [1.0, None])
 def test_nothing_is_cut_unasked(top_p):
     logits = torch.randn(5, 40)
-    close(chances(logits, top_k=40, top_p=top_p), logits.softmax(-1))
+    close(probabilities(logits, top_k=40, top_p=top_p), logits.softmax(-1))
 
 
 def test_ties_leave_exactly_k():
-    assert int((chances(torch.zeros(9), top_k=4) > 0).sum()) == 4
-    assert int((chances(torch.zeros(10), top_p=0.25) > 0).sum()) == 3
+    assert int((probabilities(torch.zeros(9), top_k=4) > 0).sum()) == 4
+    assert int((probabilities(torch.zeros(10), top_p=0.25) > 0).sum()) == 3
 
 
 def test_excluded_tokens_have_no_chance_and_the_logits_stay_as_they_were():
     logits = LOGITS.clone()
-    close(chances(without(logits, (0, 3))), torch.tensor([0.0, 0.625, 0.375, 0.0]))
+    close(probabilities(without(logits, (0, 3))), torch.tensor([0.0, 0.625, 0.375, 0.0]))
     assert torch.equal(logits, LOGITS)
     with pytest.raises(ValueError, match="exclude="):
         without(logits, (4,))
@@ -241,4 +241,4 @@ def test_excluded_tokens_have_no_chance_and_the_logits_stay_as_they_were():
 )
 def test_arguments_out_of_range_are_named(options, message):
     with pytest.raises(ValueError, match=message):
-        chances(LOGITS, **options)
+        probabilities(LOGITS, **options)

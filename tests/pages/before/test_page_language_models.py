@@ -8,9 +8,9 @@ from pages.kit.models import open_bundle
 from tests.helpers import nightly_but
 from tests.helpers.pages import answered, repeats, run, show_all, told
 from tests.pages.before.test_page import PARTS, before, bundle
-from transformer_core.analysis.before.beside import foreseen, timed_translation
 from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence
+from transformer_core.analysis.before.models_compared import foreseen, timed_translation
 from transformer_core.analysis.before.textbook import textbook
 from transformer_core.analysis.gpt.next_token import expected, surprisals
 from transformer_core.prompt import Prompt

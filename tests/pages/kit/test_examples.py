@@ -23,12 +23,12 @@ def likeliest(bundle: Bundle, text: str) -> tuple[str, float]:
     encoding = bundle.tokenizer.encode(text)
     if bundle.kind == "lm":
         logits, _ = capture(bundle.model, torch.tensor([encoding.ids]), sites=())
-        chances = logits[0, -1].softmax(-1)
-        return bundle.tokenizer.decode([int(chances.argmax())]), float(chances.max())
-    outcome, chances = bundle.reader.outcome(encoding), read(bundle, encoding, sites=()).probabilities
+        probabilities = logits[0, -1].softmax(-1)
+        return bundle.tokenizer.decode([int(probabilities.argmax())]), float(probabilities.max())
+    outcome, probabilities = bundle.reader.outcome(encoding), read(bundle, encoding, sites=()).probabilities
     assert outcome is not None
-    best = max(range(len(chances)), key=chances.__getitem__)
-    return outcome.reader.label(best), float(chances[best])
+    best = max(range(len(probabilities)), key=probabilities.__getitem__)
+    return outcome.reader.label(best), float(probabilities[best])
 
 
 def happens(bundle: Bundle, example: Example) -> bool:

@@ -191,7 +191,7 @@ def test_a_lecture_is_taken_home_scene_by_scene_and_slow_scenes_go_without_figur
 def test_at_home_a_scene_has_its_sentence_and_covers_the_figures_that_answer_it() -> None:
     lecture = shelf.lectures("en")["twelve_scenes"]
     assert isinstance(lecture, Lecture)
-    about = {"name": lecture.name, "language": "en", "stranger": "yes", "answers": "{}"}
+    about = {"name": lecture.name, "language": "en", "public": True, "answers": "{}"}
     at_home = json.loads(scene_at_home(lecture=lecture.written(), number=1, figures=True, **about))
     assert at_home["sentences"] == [lecture.scenes[0].state["text"]]
     assert {one["component"]: one["covered"] for one in at_home["figures"]} == {"verdict": True, "architecture": False}

@@ -101,8 +101,8 @@ def test_rows_of_a_step_have_a_line_a_head_and_their_mean() -> None:
 def test_hiding_and_forcing_keep_their_numbers() -> None:
     rows = rows_of(hiding_chart(np.array([0.4, 0.6]), np.array([-0.1, 0.02]), ("a", "b"), SAID))
     assert [row["points"] for row in rows] == pytest.approx([-10.0, 2.0])
-    chances, tops = np.array([0.9, 0.01]), np.array([0.9, 0.5])
-    rows = rows_of(forced_bars(("x", "y"), chances, np.array([1, 7]), ("x", "z"), tops, SAID))
+    probabilities, tops = np.array([0.9, 0.01]), np.array([0.9, 0.5])
+    rows = rows_of(forced_bars(("x", "y"), probabilities, np.array([1, 7]), ("x", "z"), tops, SAID))
     assert [row["word"] for row in rows] == ["0 x", "1 y"]
     assert [row["over"] for row in rows] == ["", "z"]
     assert [row["rank"] for row in rows] == [1, 7]

@@ -56,15 +56,15 @@ def forced_and_free(*, prompt: Prompt, target: str) -> ForcedAndFree:
     most = min(MOST_WORDS, source.model.config.max_len - 1)
     given, written = source.given(bundle, target, most)[-most:], source.written(most)
     read = torch.tensor([[source.bos_id, *given[:-1]]], device=source.ids.device)  # (1, step)
-    chances = source.model(source.ids, read)[0].cpu().double().softmax(-1)  # (step, vocab)
-    own = chances[torch.arange(len(given)), given]
-    highest, favourites = chances.max(-1)
+    probabilities = source.model(source.ids, read)[0].cpu().double().softmax(-1)  # (step, vocab)
+    own = probabilities[torch.arange(len(given)), given]
+    highest, favourites = probabilities.max(-1)
     alone = [*written, *[-1] * len(given)][: len(given)]
     label = bundle.tokenizer.label_of
     return ForcedAndFree(
         words=bundle.tokenizer.labels_of(given),
         probabilities=own.numpy(),
-        ranks=((chances > own[:, None]).sum(-1) + 1).numpy(),
+        ranks=((probabilities > own[:, None]).sum(-1) + 1).numpy(),
         favourites=tuple(map(label, favourites.tolist())),
         favourite_probabilities=highest.numpy(),
         free=tuple("" if id_ < 0 else label(id_) for id_ in alone),

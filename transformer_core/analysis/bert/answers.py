@@ -84,16 +84,16 @@ def find_answers(*, bundle: Bundle, question: str, passage: str, n_tokens: int, 
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be an answerer")
     encoding = encode_question(bundle, question, passage, n_tokens)
     ids, segments = tensors(bundle, [encoding.ids], encoding.segment_ids)
-    chances = bundle.model(ids, segment_ids=segments)[0].float().softmax(0).cpu().double().numpy()  # (pos, bound)
+    probabilities = bundle.model(ids, segment_ids=segments)[0].float().softmax(0).cpu().double().numpy()  # (pos, bound)
     both = zip(encoding.segment_ids, encoding.special, strict=True)
     places = [place for place, (segment, special) in enumerate(both) if segment and not special]
-    start, end = chances[places, 0], chances[places, 1]  # (token,)
+    start, end = probabilities[places, 0], probabilities[places, 1]  # (token,)
     return Answers(
         tokens=tuple(encoding.labels[place] for place in places),
         start=start,
         end=end,
         spans=_spans(encoding, places, start, end, top),
-        nothing=float(chances[0].prod()),
+        nothing=float(probabilities[0].prod()),
         backwards=bool(places) and int(start.argmax()) > int(end.argmax()),
         truncated=encoding.truncated,
     )

@@ -22,7 +22,7 @@ class HeadGelu:
     """What a mask's guess becomes under both.
 
     Shapes:
-        ids: (guess,), the likeliest words by GELU itself; chances: (kind, guess), in the order of KINDS
+        ids: (guess,), the likeliest words by GELU itself; probabilities: (kind, guess), in the order of KINDS
         inside: (d_model,), what goes into the function; apart: (d_model,), how far the two differ there
 
     Args:
@@ -34,7 +34,7 @@ class HeadGelu:
 
     words: tuple[str, ...]
     ids: np.ndarray
-    chances: np.ndarray
+    probabilities: np.ndarray
     inside: np.ndarray
     apart: np.ndarray
     greatest: float
@@ -75,20 +75,20 @@ def head_gelu(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int) 
     scores = torch.stack(
         [head_scores(model.mlm_head, x, kind)[0].float().cpu() for kind in KINDS]
     )  # (kind, pos, vocab)
-    chances = scores.softmax(-1)
+    probabilities = scores.softmax(-1)
     inside = model.mlm_head.transform_proj(x)[0].float().cpu()  # (pos, d_model)
     exact, by_tanh = (ACTIVATIONS[kind](inside) for kind in KINDS)
     apart = (exact - by_tanh).abs()
-    best = chances[0, place].topk(top).indices
+    best = probabilities[0, place].topk(top).indices
     return HeadGelu(
         words=tuple(map(prompt.bundle.tokenizer.label_of, best.tolist())),
         ids=best.numpy(),
-        chances=chances[:, place, best].numpy(),
+        probabilities=probabilities[:, place, best].numpy(),
         inside=inside[place].numpy(),
         apart=apart[place].numpy(),
         greatest=float(apart.max()),
         scores_apart=float((scores[0] - scores[1]).abs().max()),
-        chances_apart=float((chances[0] - chances[1]).abs().max()),
+        chances_apart=float((probabilities[0] - probabilities[1]).abs().max()),
         same=int((scores[0].argmax(-1) == scores[1].argmax(-1)).sum()),
         places=x.shape[1],
     )

@@ -263,7 +263,7 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
             return float(some.model(token_ids)[0].softmax(-1)[between[0]])
 
     trained = maps_of(bundle)
-    maps, rho, chances = [], [], []
+    maps, rho, probabilities = [], [], []
     for number in counted(range(shuffles)):
         rows = []
         for some in cascade(bundle, seed + number):
@@ -272,7 +272,7 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
             rows.append(both.diagonal(len(MEASURES)))
             if number == 0:
                 maps.append(found)
-                chances.append(chance_of(some))
+                probabilities.append(chance_of(some))
         rho.append(np.stack(rows))
     stacked = np.stack(rho)  # (shuffle, stage, measure)
     return SanityCheck(
@@ -282,7 +282,7 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
         stacked.mean(0),
         stacked.std(0),
         np.stack(maps),
-        np.array(chances),
+        np.array(probabilities),
         words,
         shuffles,
         seed,

@@ -90,7 +90,7 @@ def replaced_from(encoding: Encoding, place: int, words: Sequence[int]) -> tuple
     return tuple(ids)
 
 
-Reading = tuple[Tensor, Tensor]  # the stream (stage, pos, d_model) and the chances (pos, vocab)
+Reading = tuple[Tensor, Tensor]  # the stream (stage, pos, d_model) and the probabilities (pos, vocab)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +162,11 @@ def _reading(model: Gpt, ids: Sequence[int], mask: Tensor | None) -> Reading:
 
 
 def _apart(before: Reading, after: Reading) -> tuple[np.ndarray, np.ndarray]:
-    """Return the greatest difference of the stream, (stage, pos), and how far the chances are apart, (pos,)."""
+    """Return the greatest difference of the stream, (stage, pos), and how far the probabilities are apart, (pos,)."""
     (one, first), (other, second) = before, after
     stream = (one - other).abs().amax(-1)  # (stage, pos)
-    chances = (first - second).abs().sum(-1) / 2  # (pos,)
-    return stream.float().cpu().numpy(), chances.cpu().numpy()
+    probabilities = (first - second).abs().sum(-1) / 2  # (pos,)
+    return stream.float().cpu().numpy(), probabilities.cpu().numpy()
 
 
 @torch.inference_mode()

@@ -17,7 +17,7 @@ import torch
 
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, gpt_of, ids_on_device, labels_after
 from transformer_core.bundle import Bundle
-from transformer_core.generation.sampling import Written, chances, greedy_words, sample
+from transformer_core.generation.sampling import Written, greedy_words, probabilities, sample
 from transformer_core.prompt import Prompt
 
 How = Literal["greedy", "sample"]
@@ -123,7 +123,7 @@ class Continuation:
             after = torch.zeros_like(before)
             after[written.token_id] = 1.0
         else:
-            after = chances(logits, temperature=rules.temperature, top_k=rules.top_k, top_p=rules.top_p)
+            after = probabilities(logits, temperature=rules.temperature, top_k=rules.top_k, top_p=rules.top_p)
         token_id = written.token_id if chosen is None else chosen
         best = before.topk(min(TOP, len(before)))
         named = labels_after(self._bundle.tokenizer, self._ids, [token_id, *best.indices.tolist()])

@@ -104,10 +104,10 @@ def labels_after(tokenizer: Tokenizer, before: Sequence[int], ids: Iterable[int]
     return tuple(tokenizer.labels_of([*context, id_])[-1] if id_ < known else f"<{id_}>" for id_ in map(int, ids))
 
 
-def entropy_bits(chances: Tensor) -> Tensor:
+def entropy_bits(probabilities: Tensor) -> Tensor:
     """Return -sum p log2 p over the last axis (Shannon 1948), in bits; what has no chance adds nothing.
 
     Shapes:
-        chances: (..., vocab); returns: (...)
+        probabilities: (..., vocab); returns: (...)
     """
-    return torch.special.entr(chances).sum(-1) / torch.log(torch.tensor(2.0))
+    return torch.special.entr(probabilities).sum(-1) / torch.log(torch.tensor(2.0))

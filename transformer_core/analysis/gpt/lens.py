@@ -112,12 +112,12 @@ def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
 
 
 def _stage(logits: torch.Tensor, answer: torch.Tensor, came: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    chances = logits.float().softmax(-1)  # (place, vocab)
+    probabilities = logits.float().softmax(-1)  # (place, vocab)
     bits = -logits.float().log_softmax(-1).gather(1, came.clamp(min=0)[:, None])[:, 0] / math.log(2)  # (place,)
-    best = chances.max(-1)
+    best = probabilities.max(-1)
     own = logits.gather(1, answer[:, None])  # (place, 1)
     rank = (logits > own).sum(-1) + 1
-    given = chances.gather(1, answer[:, None])[:, 0]  # (place,)
+    given = probabilities.gather(1, answer[:, None])[:, 0]  # (place,)
     return best.indices, best.values, given, rank, bits.masked_fill(came < 0, torch.nan)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after, logits_at
-from transformer_core.generation.sampling import chances
+from transformer_core.generation.sampling import probabilities
 from transformer_core.prompt import Prompt
 
 MOST_SHOWN = 50
@@ -83,10 +83,10 @@ def surprisals(*, prompt: Prompt) -> Surprisals:
         ValueError: as kept_logits.
     """
     kept = kept_logits(prompt)
-    log_chances = kept.logits.log_softmax(-1)  # (pos, vocab)
+    log_probs = kept.logits.log_softmax(-1)  # (pos, vocab)
     came = torch.tensor(kept.ids[1:], dtype=torch.long)[:, None]  # (pos - 1, 1)
-    own = log_chances[:-1].gather(1, came)  # (pos - 1, 1)
-    rank = (log_chances[:-1] > own).sum(-1) + 1
+    own = log_probs[:-1].gather(1, came)  # (pos - 1, 1)
+    rank = (log_probs[:-1] > own).sum(-1) + 1
     bits = (-own[:, 0] / math.log(2)).double().numpy()
     likeliest = kept.logits.argmax(-1).tolist()
     named = (
@@ -97,7 +97,7 @@ def surprisals(*, prompt: Prompt) -> Surprisals:
         bits=np.concatenate([[np.nan], bits]),
         probability=np.concatenate([[np.nan], own[:, 0].exp().double().numpy()]),
         rank=np.concatenate([[0], rank.numpy()]),
-        entropy=np.concatenate([[np.nan], entropy_bits(log_chances.exp()).double().numpy()]),
+        entropy=np.concatenate([[np.nan], entropy_bits(log_probs.exp()).double().numpy()]),
         likeliest=("", *named),
         mean_bits=float(bits.mean()) if len(bits) else 0.0,
         foreseen=int((rank == 1).sum()),
@@ -116,20 +116,20 @@ def expected(*, prompt: Prompt, place: int, top: int) -> Expected:
         ValueError: place or top is out of range, or as kept_logits.
     """
     kept, logits = logits_at(prompt, place)
-    chances = logits.softmax(-1)  # (vocab,)
+    probabilities = logits.softmax(-1)  # (vocab,)
     if not 1 <= top <= MOST_SHOWN:
         raise ValueError(f"top={top} must be from 1 to {MOST_SHOWN}")
-    best = chances.topk(min(top, len(chances)))
+    best = probabilities.topk(min(top, len(probabilities)))
     came_id = kept.ids[place] if place < len(kept.ids) else -1
-    came = float(chances[came_id]) if came_id >= 0 else 0.0
+    came = float(probabilities[came_id]) if came_id >= 0 else 0.0
     return Expected(
         ids=best.indices.numpy(),
         labels=labels_after(prompt.bundle.tokenizer, kept.ids[:place], best.indices.tolist()),
         probabilities=best.values.numpy(),
         rest=max(0.0, 1.0 - float(best.values.sum())),
-        n_rest=len(chances) - len(best.values),
-        entropy=float(entropy_bits(chances)),
-        greatest=math.log2(len(chances)),
+        n_rest=len(probabilities) - len(best.values),
+        entropy=float(entropy_bits(probabilities)),
+        greatest=math.log2(len(probabilities)),
         came=kept.labels[place] if came_id >= 0 else "",
         came_id=came_id,
         came_probability=came,
@@ -172,10 +172,10 @@ class Redrawn:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Many draws from one distribution, beside the chances.
+    """Many draws from one distribution, beside the probabilities.
 
     Shapes:
-        chances, counts, spread: (top + 1,), the likeliest first; the last is all other tokens together
+        probabilities, counts, spread: (top + 1,), the likeliest first; the last is all other tokens together
 
     Args:
         labels: of the tokens, without the last.
@@ -187,7 +187,7 @@ class Draws:
     """
 
     labels: tuple[str, ...]
-    chances: np.ndarray
+    probabilities: np.ndarray
     counts: np.ndarray
     spread: np.ndarray
     first: str
@@ -205,15 +205,15 @@ def redrawn(
     Args:
         prompt: to a GPT or a recurrent language model.
         place: how many tokens have been read.
-        temperature, top_k, top_p: as in generation.sampling.chances.
+        temperature, top_k, top_p: as in generation.sampling.probabilities.
         top: how many tokens to name.
 
     Raises:
-        ValueError: as logits_at and chances.
+        ValueError: as logits_at and probabilities.
     """
     kept, logits = logits_at(prompt, place)
-    before, heated = logits.softmax(-1), chances(logits, temperature=temperature)
-    after = chances(logits, temperature=temperature, top_k=top_k, top_p=top_p)  # (vocab,)
+    before, heated = logits.softmax(-1), probabilities(logits, temperature=temperature)
+    after = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)  # (vocab,)
     best = before.topk(min(top, MOST_SHOWN, len(before)))
     shown, survives = after[best.indices], after > 0
     return Redrawn(
@@ -255,7 +255,7 @@ def drawn(
     if not 1 <= draws <= MOST_DRAWS:
         raise ValueError(f"draws={draws} must be from 1 to {MOST_DRAWS:,}")
     kept, logits = logits_at(prompt, place)
-    odds = chances(logits, temperature=temperature, top_k=top_k, top_p=top_p)  # (vocab,)
+    odds = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)  # (vocab,)
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.multinomial(odds, draws, replacement=True, generator=generator)  # (draw,)
     counts = torch.bincount(tokens, minlength=len(odds)).double()  # (vocab,)
@@ -270,7 +270,7 @@ def drawn(
     name = labels_after(prompt.bundle.tokenizer, kept.ids[:place], [*best.tolist(), int(tokens[0])])
     return Draws(
         labels=name[:-1],
-        chances=share,
+        probabilities=share,
         counts=count,
         spread=spread,
         first=name[-1],

@@ -117,7 +117,7 @@ class Cases:
         lengths = torch.tensor(self.lengths[stack], device=self.answers.device)
         return torch.arange(width, device=self.answers.device) < lengths[:, None]
 
-    def log_chances(self, output: Any) -> Tensor:
+    def log_probs(self, output: Any) -> Tensor:
         """Return ln p of everything that could be answered. # (text, slot, outcome)"""
         return self.bundle.reader.scores(output).float().log_softmax(-1)
 
@@ -149,13 +149,13 @@ class Answers:
 
 def answers_of(cases: Cases, output: Any) -> Answers:
     """Return how well an output answers its cases; gradients flow through log_prob."""
-    return _answers(cases, cases.log_chances(output))
+    return _answers(cases, cases.log_probs(output))
 
 
-def _answers(cases: Cases, log_chances: Tensor) -> Answers:
+def _answers(cases: Cases, log_probs: Tensor) -> Answers:
     asked = cases.answers != NONE  # (text, slot)
-    lost = F.nll_loss(log_chances.transpose(1, 2), cases.answers, ignore_index=NONE, reduction="none")
-    right = ((log_chances.argmax(-1) == cases.answers) & asked).sum(-1) / asked.sum(-1).clamp(min=1)
+    lost = F.nll_loss(log_probs.transpose(1, 2), cases.answers, ignore_index=NONE, reduction="none")
+    right = ((log_probs.argmax(-1) == cases.answers) & asked).sum(-1) / asked.sum(-1).clamp(min=1)
     return Answers(-lost.sum(-1), right, asked.sum(-1))
 
 
@@ -225,8 +225,8 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     cases = _texts(bundle, [encoding], [{slot: 0}])
     if answer is None:
         with torch.inference_mode():
-            chances = cases.log_chances(bundle.model(*cases.inputs))
-        answer = int(chances[0, slot].argmax())
+            probabilities = cases.log_probs(bundle.model(*cases.inputs))
+        answer = int(probabilities[0, slot].argmax())
     if not 0 <= answer < outcomes:
         raise ValueError(f"answer={answer} must be from 0 to {outcomes - 1}")
     return _texts(bundle, [encoding], [{slot: answer}])
@@ -321,7 +321,7 @@ def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
             return _texts(bundle, encodings, [{0: by_text[encoding.text]} for encoding in encodings])
         cases = _texts(bundle, encodings, [{0: 0} for _ in encodings])
         with torch.inference_mode():
-            found = [part.log_chances(bundle.model(*part.inputs))[:, 0].argmax(-1) for part in batches(cases)]
+            found = [part.log_probs(bundle.model(*part.inputs))[:, 0].argmax(-1) for part in batches(cases)]
         return replace(cases, answers=torch.cat(found)[:, None])
     if asks == "masked":
         return _hidden(bundle, encodings, seed)

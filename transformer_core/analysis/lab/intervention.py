@@ -111,16 +111,16 @@ def intervene(
         raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
     found = changes_of(changes)
     cases = one_case(prompt=prompt, answer=answer)
-    before, after = (_log_chances(cases, these) for these in ((), found))  # (slot, outcome)
+    before, after = (_log_probs(cases, these) for these in ((), found))  # (slot, outcome)
     answers = cases.answers[0].cpu()
     asked = torch.nonzero(answers >= 0)[:, 0]
-    words = torch.stack([chances[asked, answers[asked]] for chances in (before, after)])  # (2, word)
+    words = torch.stack([probabilities[asked, answers[asked]] for probabilities in (before, after)])  # (2, word)
     drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
     random = _each(cases, drawn)
     reader = prompt.bundle.reader
     single = reader.asks != "words"
     top = _top(before[asked[-1]], after[asked[-1]], reader.asks == "class") if single else torch.zeros(0).long()
-    chances = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
+    probabilities = torch.stack([one[asked[-1], top] for one in (before, after)]).exp()
     return Effect(
         answer_id(cases),
         () if single else reader.tokenizer.labels_of(answers[asked].tolist()),
@@ -128,7 +128,7 @@ def intervene(
         float(words[1].sum()),
         np.array(random),
         top.numpy(),
-        chances.numpy(),
+        probabilities.numpy(),
         words.numpy(),
         2 + len(drawn),
         bool((before[asked].argmax(-1) != after[asked].argmax(-1)).any()),
@@ -149,10 +149,10 @@ def _each(cases: Cases, many: Sequence[Sequence[Change]]) -> list[float]:
 
 
 @torch.inference_mode()
-def _log_chances(cases: Cases, changes: Sequence[Change]) -> Tensor:
+def _log_probs(cases: Cases, changes: Sequence[Change]) -> Tensor:
     probe = Probe((), edits=edits_of(changes, cases))
     output = model_with(changes, cases.bundle)(*cases.inputs, probe=probe)
-    return cases.log_chances(output)[0].cpu().double()
+    return cases.log_probs(output)[0].cpu().double()
 
 
 def _top(before: Tensor, after: Tensor, everything: bool) -> Tensor:

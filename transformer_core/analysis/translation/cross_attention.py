@@ -130,8 +130,8 @@ def without_source(*, prompt: Prompt, target_ids: tuple[int, ...], step: int) ->
             memory.expand(size + 1, -1, -1),
             memory_mask=in_sight[:, None, None, :],
         )[:, -1]  # (source_pos + 1, vocab)
-        chances = logits.cpu().double().softmax(-1)[:, target_ids[step + 1]]
+        probabilities = logits.cpu().double().softmax(-1)[:, target_ids[step + 1]]
     _, trace = capture(reader.model, reader.source_ids, read, sites=("decoder.*.cross_attention.weights",))
     weights = stacked(trace, "cross_attention")[:, :, step].mean((0, 1))
-    before, after = float(chances[0]), chances[1:].numpy()
+    before, after = float(probabilities[0]), probabilities[1:].numpy()
     return Hidden(before, weights, after, after - before)

@@ -162,8 +162,8 @@ class Writing:
             passes, whole = list(self._passes), self._done
         reader, tokenizer = self._reader, self._tokenizer
         written = tuple(token_id for one in passes for token_id in one.token_ids)
-        chances = torch.cat([one.logits for one in passes]).float().softmax(-1)  # (step, vocab)
-        likeliest, likeliest_ids = chances.topk(min(top, chances.shape[1]))  # (step, rank)
+        probabilities = torch.cat([one.logits for one in passes]).float().softmax(-1)  # (step, vocab)
+        likeliest, likeliest_ids = probabilities.topk(min(top, probabilities.shape[1]))  # (step, rank)
         token_ids = (reader.bos_id, *written)
         return Written(
             text=tokenizer.decode(written),
@@ -174,7 +174,7 @@ class Writing:
             prefixes=tuple(tokenizer.decode(written[: place + 1]) for place in range(len(written))),
             ended=written[-1] == reader.eos_id,
             whole=whole,
-            probabilities=chances[torch.arange(len(written)), list(written)].cpu().numpy(),
+            probabilities=probabilities[torch.arange(len(written)), list(written)].cpu().numpy(),
             likeliest_ids=likeliest_ids.cpu().numpy(),
             likeliest=likeliest.cpu().numpy(),
             others=tuple(tuple(map(tokenizer.label_of, row)) for row in likeliest_ids.tolist()),
