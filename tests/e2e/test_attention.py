@@ -21,6 +21,7 @@ from tests.helpers.browser import (
     wait_painted,
     weights,
 )
+from tests.helpers.pages import minus
 from tests.helpers.reading import open_part, press, table_row, wait_link
 from transformer_core.analysis.attention.head_ablation import head_effects
 from transformer_core.prompt import Prompt
@@ -183,7 +184,7 @@ def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(pag
     canvas = page.locator(".vm-canvas").first
     press(page, canvas, "Home", *["ArrowUp"] * 3, *["ArrowDown"] * 2, "ArrowRight", "Enter")
     wait_painted(page, f"zero|2.1|{TEXT}")
-    moved = f"{100 * found.change[2, 1]:+.2f}"
+    moved = minus(f"{100 * found.change[2, 1]:+.2f}")
     expect(page.get_by_text(re.compile(rf"Without head 1 of layer 2.*{re.escape(moved)}"))).to_be_visible()
     wait_link(page, layer="2", head="1")
     open_part(page, "attention", "tendencies")

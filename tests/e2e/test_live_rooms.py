@@ -15,6 +15,7 @@ from pages.translation import translated
 from tests.helpers import ROOT
 from tests.helpers.browser import BUNDLE, settle, type_text, visit, wait_painted
 from tests.helpers.clock import TEXT, link_of, nothing_ran, run_page, stopped, typed
+from tests.helpers.pages import minus
 from tests.helpers.reading import metric, press, wait_link
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through
 from transformer_core.analysis.counter_examples import counter_examples
@@ -113,7 +114,7 @@ def test_homes_verdict_follows_each_letter_is_explained_and_one_click_turns_it(c
     tinted = page.locator(".tinted [role=listitem]")
     worth = [without(text, word) for word in range(tinted.count())]
     told = [word.get_attribute("aria-label") or "" for word in tinted.all()]
-    assert all(f"{100 * each:+.1f} points" in there for each, there in zip(worth, told, strict=True))
+    assert all(minus(f"{100 * each:+.1f} points") in there for each, there in zip(worth, told, strict=True))
     most = tinted.nth(worth.index(max(worth))).inner_text().split("\n")[0]
     sentence = page.get_by_text(re.compile(r"pushed towards (positive|negative) by"))
     expect(sentence).to_contain_text(f"{most} pushed towards")

@@ -62,6 +62,11 @@ def told(app: AppTest) -> str:
     return re.sub("</?dfn.*?>", "", "\n".join([*shown, note(app)]), flags=re.DOTALL)
 
 
+def minus(number: str) -> str:
+    """Return a number as the sentences of a page write it."""
+    return number.replace("-", "−")
+
+
 def texts(app: AppTest) -> Iterator[str]:
     """Yield every text on the page but formulas, programs, styles, and what a component fills in in the browser."""
 

@@ -13,7 +13,7 @@ from pages.kit.asking import ask
 from pages.kit.models import open_bundle
 from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
-from tests.helpers.pages import asks, repeats, run, show_all, told
+from tests.helpers.pages import asks, minus, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import Ablation
@@ -112,7 +112,7 @@ def test_the_experiment_shows_what_the_model_computes_without_the_head() -> None
     app = part("heads", layer="2", head="3", try_open="true")
     asks(app)[0].set_value("little").run()
     found = without_head(**asked(), layer=2, head=3)
-    assert f"{100 * (found.after[found.winner] - found.before[found.winner]):+.2f}" in told(app)
+    assert minus(f"{100 * (found.after[found.winner] - found.before[found.winner]):+.2f}") in told(app)
     assert any(f"{found.after[found.winner]:.1%}" in bar.proto.body for bar in app.get("html"))
 
 
@@ -181,7 +181,7 @@ def test_effects_are_shown_after_the_prediction_and_are_the_models(language: str
     assert told(app).count(moved) >= 2
     assert (words(language)["try.right"] in told(app)) == (found.place == 1)
     for layer, head in found.idle[:3].tolist():
-        assert f"{100 * found.change[layer, head]:+.3f}" in told(app)
+        assert minus(f"{100 * found.change[layer, head]:+.3f}") in told(app)
 
 
 EXPORTS = {

@@ -13,7 +13,7 @@ from pages.kit.number_format import significant
 from pages.language import words
 from tests.helpers import nightly_but
 from tests.helpers.engine import SENTENCE, made
-from tests.helpers.pages import answered, asks, repeats, run, told
+from tests.helpers.pages import answered, asks, minus, repeats, run, told
 from transformer_core.analysis.before import step_times as timing
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
 from transformer_core.analysis.before.forced_and_free import forced_and_free
@@ -247,7 +247,7 @@ def test_gates_are_held_against_ranges_after_a_prediction(language: str, model: 
     best = max(zip(found.correlations, found.names, strict=True), key=lambda pair: abs(pair[0].rho))
     next(pills for pills in asks(app) if "before_ranges" in str(pills.key)).set_value(best[1]).run()
     assert words(language)["try.right"] in told(app)
-    assert f"**{best[0].rho:+.2f}**" in told(app)
+    assert minus(f"**{best[0].rho:+.2f}**") in told(app)
     assert "before_ranges" not in told(before(model="lm-plain", before_part="reach", before_ranges_open="true"))
 
 

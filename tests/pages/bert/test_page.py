@@ -14,7 +14,7 @@ from pages.kit.models import MORE_MODELS, open_bundle
 from pages.kit.number_format import percent, significant
 from pages.language import prose, words
 from tests.helpers.engine import lively
-from tests.helpers.pages import asks, metrics, repeats, run, told
+from tests.helpers.pages import asks, metrics, minus, repeats, run, told
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.analysis.bert.head_gelu import head_gelu
 from transformer_core.analysis.bert.layers import by_layer, each_by_layer
@@ -147,7 +147,7 @@ def test_a_hidden_word_of_the_pair_is_measured() -> None:
     asks(app)[0].set_value("little").run()
     assert not app.exception
     lengths = [len(label) * segment for label, segment in zip(found.labels, found.segments, strict=True)]
-    assert f"{found.moves[lengths.index(max(lengths))]:+.2f}" in told(app)
+    assert minus(f"{found.moves[lengths.index(max(lengths))]:+.2f}") in told(app)
 
 
 def test_the_verdict_without_segments_is_measured() -> None:

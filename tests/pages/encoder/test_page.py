@@ -15,7 +15,7 @@ from pages.kit.asking import ask, ask_once
 from pages.kit.models import MORE_MODELS, open_bundle
 from pages.kit.number_format import significant
 from pages.language import LANGUAGES, prose, words
-from tests.helpers.pages import asks, metrics, repeats, run, told
+from tests.helpers.pages import asks, metrics, minus, repeats, run, told
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
 from transformer_core.analysis.encoder.faithfulness import deletion, sanity_check
@@ -78,8 +78,9 @@ def test_the_sum_adds_up_on_the_screen(of: str) -> None:
     found = logit_sum(**arguments(), target=target)
     (line,) = (latex.value for latex in app.latex)
     for number in (found.above, found.below, found.bias, found.total, found.logit):
-        assert f"{number:+.4f}" in line
-    assert f"{found.above:+.4f}\\,{found.below:+.4f}\\,{found.bias:+.4f}" in line  # as the note tells their order
+        assert minus(f"{number:+.4f}") in line
+    in_order = minus(f"{found.above:+.4f}\\,{found.below:+.4f}\\,{found.bias:+.4f}")  # as the note tells it
+    assert in_order in line
     assert "e-" not in line
     asks(app)[0].set_value("many").run()
     assert not app.exception
@@ -157,7 +158,7 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     found = sentence_pair(prompt=Prompt(open_bundle("sentiment"), TEXT, 64), other=other)
     asks(app)[0].set_value(str(found.told_apart)).run()
     assert words("en")["try.right"] in told(app)
-    assert f"{100 * found.moved:+.1f}" in told(app)
+    assert minus(f"{100 * found.moved:+.1f}") in told(app)
     app.button(key="encoder_suggest").click().run()
     assert app.text_input(key="encoder_other@encoder").value == suggested
 

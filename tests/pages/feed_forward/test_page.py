@@ -6,7 +6,7 @@ from pages.kit.asking import ask, ask_once
 from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import words
-from tests.helpers.pages import asks, metrics, repeats, run, told
+from tests.helpers.pages import asks, metrics, minus, repeats, run, told
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
@@ -63,8 +63,8 @@ def test_a_neuron_is_taken_out_after_a_prediction() -> None:
     bundle = open_bundle("sentiment")
     n_tokens = len(bundle.tokenizer.encode(TEXT))
     found = ask_once(without_neuron, prompt=Prompt(bundle, TEXT, n_tokens), layer=3, neuron=467).value
-    assert f"{found.moved:+.3f}" in told(app)
-    assert f"{found.agreement.rho:+.2f}" in told(app)
+    assert minus(f"{found.moved:+.3f}") in told(app)
+    assert minus(f"{found.agreement.rho:+.2f}") in told(app)
 
 
 def test_dead_units_are_counted_after_a_prediction() -> None:

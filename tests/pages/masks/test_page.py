@@ -14,7 +14,7 @@ from pages.language import words
 from pages.masks.batch import CHARACTERS
 from tests.helpers import pages
 from tests.helpers.browser import BUNDLE
-from tests.helpers.pages import asks, repeats, run, told
+from tests.helpers.pages import asks, minus, repeats, run, told
 from transformer_core.analysis.masks.batch_masks import batch_masks
 from transformer_core.analysis.masks.codes import painted_code
 from transformer_core.analysis.masks.masked_head import masked_head
@@ -42,7 +42,7 @@ def press(app, label: str) -> None:
 
 def moved(found) -> str:
     first = found.before.index(max(found.before))
-    return f"{100 * (found.after[first] - found.before[first]):+.1f}"
+    return minus(f"{100 * (found.after[first] - found.before[first]):+.1f}")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_experiment_on_layers_measures_both() -> None:
     for everywhere in (True, False):
         found = masked("causal", everywhere=everywhere, layer=1)
         first = found.before.index(max(found.before))
-        assert f"{100 * (found.after[first] - found.before[first]):+.2f}" in told(app)
+        assert minus(f"{100 * (found.after[first] - found.before[first]):+.2f}") in told(app)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

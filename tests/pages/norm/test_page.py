@@ -7,7 +7,7 @@ from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import words
 from pages.norm.batch import mended
-from tests.helpers.pages import asks, repeats, run, told
+from tests.helpers.pages import asks, minus, repeats, run, told
 from transformer_core.analysis.stream.batch_norm import batch_norms
 from transformer_core.analysis.stream.depth import deep_training, gradients_by_depth
 from transformer_core.analysis.stream.normalization import normed_vector, other_norm
@@ -29,11 +29,11 @@ def test_the_formula_has_the_vectors_numbers(sublayer: str) -> None:
     bundle = open_bundle("sentiment")
     found = normed_vector(prompt=Prompt(bundle, TEXT, n_tokens()), layer=2, sublayer=sublayer, token=4, scale=1.0)
     formulas = "\n".join(str(element.value) for element in app.latex)
-    assert f"{found.mean:.4f}" in formulas
+    assert minus(f"{found.mean:.4f}") in formulas
     assert f"{found.variance:.4f}" in formulas
-    assert f"{found.after[0]:.4f}" in formulas
+    assert minus(f"{found.after[0]:.4f}") in formulas
     assert f"**{found.factor:.7f}**" in told(app)
-    assert f"**{other_norm(prompt=Prompt(bundle, TEXT, n_tokens())).moved:+.3f}**" in told(app)
+    assert minus(f"**{other_norm(prompt=Prompt(bundle, TEXT, n_tokens())).moved:+.3f}**") in told(app)
 
 
 @pytest.mark.parametrize("power", [-6, 0, 6])

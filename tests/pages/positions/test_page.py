@@ -8,7 +8,7 @@ from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import section, words
 from pages.positions import beyond as part
-from tests.helpers.pages import answered, asks, run, told
+from tests.helpers.pages import answered, asks, minus, run, told
 from transformer_core.analysis.positions.beyond_measured import beyond_shipped
 from transformer_core.analysis.positions.counted import counted_positions
 from transformer_core.analysis.positions.data_and_length import data_and_length
@@ -132,7 +132,7 @@ def test_the_sum_is_measured_on_the_models_vectors() -> None:
     assert sums.probabilities is not None
     winner = int(sums.probabilities[1].argmax())
     moved = 100 * (sums.probabilities[0, winner] - sums.probabilities[1, winner])
-    assert f"{moved:+.2f}" in told(app)
+    assert minus(f"{moved:+.2f}") in told(app)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -151,13 +151,13 @@ def test_counted_places_are_shown_beside_the_sinusoids(language: str) -> None:
 def test_the_curves_beyond_the_length_are_those_that_were_measured(language: str) -> None:
     app = page("beyond", lang=language)
     found, cases = beyond_shipped(width=64), data_and_length()
-    assert f"**{found.lost('rotary'):+.2f}**" not in told(app)
+    assert minus(f"**{found.lost('rotary'):+.2f}**") not in told(app)
     app = answered(app, "alibi")
     assert not app.exception
     said = told(app)
     assert words(language)["try.right"] in said
     for scheme in set(found.schemes):
-        assert f"**{found.lost(scheme):+.2f}**" in said
+        assert minus(f"**{found.lost(scheme):+.2f}**") in said
         row = (
             found.mean(scheme, found.within),
             found.mean(scheme, found.nats)[-1],
@@ -169,7 +169,7 @@ def test_the_curves_beyond_the_length_are_those_that_were_measured(language: str
     asks(app)[1].set_value(str(int(cases.gaps.argmax()))).run()
     assert not app.exception
     for gap in cases.gaps:
-        assert f"**{gap:+.2f}**" in told(app)
+        assert minus(f"**{gap:+.2f}**") in told(app)
 
 
 @pytest.mark.parametrize(("gaps", "said"), [((0.5, 0.6), "all"), ((0.49, 0.5), "some"), ((0.49, 0.49), "none")])

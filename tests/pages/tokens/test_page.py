@@ -6,7 +6,7 @@ from pages.kit.asking import ask
 from pages.kit.models import open_bundle
 from pages.tokens.one_hot import TRIPLES
 from pages.tokens.split import SAMPLES, SIZES
-from tests.helpers.pages import asks, note, repeats, run, told
+from tests.helpers.pages import asks, minus, note, repeats, run, told
 from transformer_core.analysis.words.bpe_merges import merge_step
 from transformer_core.analysis.words.one_hot import likeness, word_relations
 from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
@@ -134,7 +134,7 @@ def test_one_hot_says_the_same_of_every_pair(language: str, measure: str) -> Non
         "cosine": ("0.0000", f"{found.bounds[0, 2]:.4f}", f"{found.bounds[0, 3]:.4f}"),
         "distance": ("1.4142", f"{found.bounds[1, 2]:.4f}", f"{found.bounds[1, 3]:.4f}"),
     }[measure]
-    assert all(f"**{number}**" in told(app) for number in numbers)
+    assert all(f"**{minus(number)}**" in told(app) for number in numbers)
     assert app.metric[0].value == f"{found.one_hot_bytes / 2**20:,.2f} MiB"
 
 
