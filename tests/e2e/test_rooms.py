@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 from pages.kit.header import DEFAULT_TEXT
 from pages.kit.number_format import significant
 from tests.helpers.browser import BUNDLE, download, large, settle, type_text, visit, wait_painted, weights
+from tests.helpers.pages import minus
 from tests.helpers.reading import floats, metric, open_part, press, table_row, wait_link
 from transformer_core.analysis.encoder.layers import layer_verdicts
 from transformer_core.analysis.encoder.logit_sum import logit_sum
@@ -257,5 +258,5 @@ def test_layers_a_class_and_a_second_sentence_have_the_librarys_numbers(page: Pa
     wait_painted(page, f"spread|{'|'.join(pair.labels)}")
     wait_link(page, encoder_other=other)
     page.get_by_text("layer 3", exact=True).first.click()
-    expect(page.get_by_text(f"moves by {100 * pair.moved:+.1f} points")).to_be_visible()
+    expect(page.get_by_text(minus(f"moves by {100 * pair.moved:+.1f} points"))).to_be_visible()
     settle(page)
