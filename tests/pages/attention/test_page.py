@@ -177,7 +177,7 @@ def test_effects_are_shown_after_the_prediction_and_are_the_models(language: str
     asks(app)[0].set_value("first").run()
     assert not app.exception
     assert metrics(app) == [f"{found.agreement.rho:+.2f}"]
-    moved = f"{100 * found.change[layer, head]:+.2f}"
+    moved = minus(f"{100 * found.change[layer, head]:+.2f}")
     assert told(app).count(moved) >= 2
     assert (words(language)["try.right"] in told(app)) == (found.place == 1)
     for layer, head in found.idle[:3].tolist():

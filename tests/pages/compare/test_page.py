@@ -159,7 +159,7 @@ def test_the_prediction_is_answered_when_both_rest(guess: str, language: str, tm
     (answer,) = app.success
     assert (words(language)["compare.right"] in answer.value) == (guess == "worse")
     assert "97.0%" in answer.value
-    assert "-37.0" in answer.value
+    assert "−37.0" in answer.value
 
 
 def test_who_foretold_nothing_is_shown_what_was_measured(tmp_path: Path) -> None:

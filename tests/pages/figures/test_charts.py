@@ -48,6 +48,7 @@ from pages.positions.figures.sinusoids import _vector, similarity_chart, waves_c
 from pages.positions.figures.sinusoids import vector_chart as positions_chart
 from pages.tokens.figures import cost_chart
 from tests.helpers import nightly_but
+from tests.helpers.pages import minus
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -248,7 +249,7 @@ def test_a_normalised_vector_is_drawn_with_its_numbers() -> None:
     rows = [row for row in rows_of(chart) if "standard" in row]
     for name in ("x", "standard", "gain", "bias", "after"):
         assert [row[name] for row in rows] == found[name].tolist()
-    assert f"{found['mean']:.3f}" in to_svg(chart)
+    assert minus(f"{found['mean']:.3f}") in to_svg(chart)
 
 
 def test_pre_activations_lie_on_the_curve_of_the_model_and_are_counted() -> None:
