@@ -9,6 +9,7 @@ from pages.kit.number_format import significant
 from pages.language import section, words
 from pages.positions import beyond as part
 from tests.helpers.pages import answered, asks, minus, run, told
+from transformer_core.analysis.positions.beyond import SCHEMES
 from transformer_core.analysis.positions.beyond_measured import beyond_shipped
 from transformer_core.analysis.positions.counted import counted_positions
 from transformer_core.analysis.positions.data_and_length import data_and_length
@@ -196,3 +197,15 @@ def test_all_five_are_trained_here_where_a_person_asks(monkeypatch: pytest.Monke
     assert [(given["width"], given["language"]) for given in asked] == [(32, "zh")]
     page("beyond", positions_beyond_open="true", positions_beyond_width="31")
     assert asked[-1]["width"] == 16
+
+
+def test_what_is_said_of_the_five_schemes_is_in_what_was_measured() -> None:
+    found = beyond_shipped(width=part.WIDTH)
+    within = {scheme: found.mean(scheme, found.within) for scheme in SCHEMES}
+    far = {scheme: found.mean(scheme, found.nats)[-1] for scheme in SCHEMES}
+    assert min(within, key=within.__getitem__) == max(far, key=far.__getitem__) == "rotary"
+    assert far["alibi"] == pytest.approx(within["alibi"], abs=0.05)  # it goes on
+    assert 0.1 < found.lost("none") < 0.3  # rises slowly
+    assert min(found.lost(scheme) for scheme in ("sinusoidal", "learned")) > 3 * found.lost("none")
+    for scheme in SCHEMES:  # the simple remedy: forget all but the last windowful
+        assert found.mean(scheme, found.forgetful) == pytest.approx(within[scheme], abs=0.1)

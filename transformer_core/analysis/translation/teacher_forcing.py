@@ -69,9 +69,9 @@ def forced_target(*, prompt: Prompt, target: str) -> Forced:
     token_ids = (reader.bos_id, *words)
     given = torch.tensor([token_ids[:-1]], device=reader.source_ids.device)  # (1, step)
     logits, trace = capture(reader.model, reader.source_ids, given, sites=("decoder.*.cross_attention.weights",))
-    log_probs = logits[0].cpu().double().log_softmax(-1)  # (step, vocab)
-    log_probs = log_probs[torch.arange(len(words)), words]  # (step,)
-    favourite, favourites = log_probs.max(-1)
+    of_all = logits[0].cpu().double().log_softmax(-1)  # (step, vocab)
+    log_probs = of_all[torch.arange(len(words)), words]  # (step,)
+    favourite, favourites = of_all.max(-1)
     return Forced(
         token_ids=token_ids,
         words=tokenizer.labels_of(words),
@@ -79,7 +79,7 @@ def forced_target(*, prompt: Prompt, target: str) -> Forced:
         unknown=sum(encoding.unknown),
         probabilities=log_probs.exp().numpy(),
         log_probs=log_probs.numpy(),
-        ranks=((log_probs > log_probs[:, None]).sum(-1) + 1).numpy(),
+        ranks=((of_all > log_probs[:, None]).sum(-1) + 1).numpy(),
         favourites=tuple(map(tokenizer.label_of, favourites.tolist())),
         favourite_probabilities=favourite.exp().numpy(),
         cross_weights=stacked(trace, "cross_attention"),
