@@ -107,7 +107,7 @@ def show_rollout(view: View) -> None:
 
 def rests_on(view: View) -> str:
     """Return the title of the bars: which position the model's conclusion is read from."""
-    outcome = view.bundle.reader.outcome(view.encoding)
+    outcome = view.outcome
     if outcome is not None and outcome.place is not None:
         return t("attention.pooled_place", token=plain(view.encoding.labels[outcome.place]), place=outcome.place)
     first = view.bundle.kind == "bert" or view.bundle.config.pooling == "cls"

@@ -30,7 +30,7 @@ SECOND = 0.25  # a second word is named where it is worth at least this part of 
 
 def show_counter_examples(view: View) -> None:
     """Show the closest texts of which the model concludes something else; a click on one puts it into the box."""
-    if view.bundle.reader.outcome(view.encoding) is None or all(view.encoding.special):
+    if view.outcome is None or all(view.encoding.special):
         return
     found = ask_once(counter_examples, prompt=_first_text(view)).value
     label = chart_word(view, found.winner)
@@ -111,7 +111,7 @@ def _first_text(view: View) -> Prompt:
 
 def show_explanation(view: View) -> None:
     """Show what each word did for the verdict; nothing where the model concludes nothing."""
-    if view.bundle.reader.outcome(view.encoding) is None:
+    if view.outcome is None:
         return
     if all(view.encoding.special):
         st.caption(t("because.nothing_to_hide", **pieces_of(view.encoding.text)))

@@ -31,7 +31,7 @@ def class_word(label: str) -> str:
 
 def outcome_word(view: View, index: int) -> str:
     """Return what people call one possible outcome, for Markdown: a class, a token next, or a token at [MASK]."""
-    outcome = view.bundle.reader.outcome(view.encoding)
+    outcome = view.outcome
     if outcome is None:
         return ""
     label = outcome.reader.label(index)
@@ -127,7 +127,7 @@ def outcome_verdict(
         probabilities: one an outcome; there is no verdict where there is none.
         beside: those that these are compared with: the same tokens are shown, each in the same hue.
     """
-    outcome = view.bundle.reader.outcome(view.encoding)
+    outcome = view.outcome
     if outcome is None or not len(probabilities):
         return None
     if outcome.asks == "class":
@@ -165,7 +165,7 @@ def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> 
     Args:
         place: its name, where it follows the hand.
     """
-    outcome = view.bundle.reader.outcome(view.encoding)
+    outcome = view.outcome
     if verdict is None or outcome is None:
         return
     if outcome.asks != "class":
@@ -233,7 +233,7 @@ def concludes(view: View, *, key: str = "concludes") -> bool:
     Args:
         key: names the button; a page that says it twice needs two.
     """
-    if view.bundle.reader.outcome(view.encoding) is not None:
+    if view.outcome is not None:
         return True
     tokenizer = view.bundle.tokenizer
     if view.bundle.kind != "bert" or tokenizer.mask_id is None:

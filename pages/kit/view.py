@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Outcome
 from transformer_core.text import Encoding
 
 
@@ -30,6 +31,11 @@ class View:
     def prompt(self) -> Prompt:
         """The model and the text, or both texts of a pair, as functions of the library take them."""
         return Prompt(self.bundle, self.encoding.text, len(self.encoding), self.encoding.pair)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Which scores are the model's prediction for the text; None where it predicts nothing."""
+        return self.bundle.reader.outcome(self.encoding)
 
     @property
     def name(self) -> str:

@@ -122,7 +122,7 @@ def _variants(view: View, drawing: Drawing) -> None:
         d=len(found.x),
         used=t(f"norm.kind_{found.norm}"),
     )
-    if view.bundle.reader.outcome(view.encoding) is not None:
+    if view.outcome is not None:
         swapped = ask(other_norm, prompt=view.prompt).value
         label = outcome_word(view, swapped.winner)
         measured += " " + t("norm.variants_moved", label=label, moved=f"{swapped.moved:+.3f}")

@@ -48,7 +48,7 @@ def part_tensors(*, prompt: Prompt) -> dict[str, np.ndarray]:
         found["pooled"] = _array(trace[POOLED][0])
     if bundle.reader.asks in ("next", "masked"):
         found["word_scores"] = _array(bundle.reader.scores(output)[0].float().softmax(-1))
-    outcome = None if part_alone else bundle.reader.outcome(encoding)
+    outcome = bundle.reader.outcome(encoding)
     if outcome is not None:
         found["outcome"] = _array(outcome.logits(output)[0].float().softmax(-1))
     return found
