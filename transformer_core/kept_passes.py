@@ -5,11 +5,11 @@ A pass is found again by its model, with the very weights that it had, and by wh
 
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from cachetools import LRUCache
 from torch import Tensor, nn
 
 from transformer_core.archives import MB
@@ -48,7 +48,11 @@ class _Kept:
         )
 
 
-_kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+def _bytes_of(kept: _Kept) -> int:
+    return max(kept.made.nbytes, MOST_BYTES // MOST)
+
+
+_kept: LRUCache[Hashable, _Kept] = LRUCache(MOST_BYTES, getsizeof=_bytes_of)
 _lock = threading.Lock()
 
 
@@ -68,7 +72,6 @@ def kept_pass(model: nn.Module, about: Hashable, compute: Callable[[], S]) -> S:
     with _lock:
         found = _kept.get(question)
         if found is not None and found.is_of(model):
-            _kept.move_to_end(question)
             return found.made
     weights = tuple((weakref.ref(weight), _version(weight)) for weight in model.parameters())
     steps = optimizer_steps()
@@ -76,9 +79,6 @@ def kept_pass(model: nn.Module, about: Hashable, compute: Callable[[], S]) -> S:
     if kept.made.nbytes <= MOST_BYTES_OF_ONE:
         with _lock:
             _kept[question] = kept
-            _kept.move_to_end(question)
-            while len(_kept) > MOST or sum(one.made.nbytes for one in _kept.values()) > MOST_BYTES:
-                _kept.popitem(last=False)
     return kept.made
 
 

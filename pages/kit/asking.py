@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 
 from pages.kit.heavy import InParts, Job, Part, Work, pool
 from pages.kit.models import code_that_opens, place_of
@@ -41,7 +41,7 @@ arrays = arrays_of(result)
 for key, array in arrays.items():
     print(key, array.shape, array if array.size <= 12 else array.ravel()[:6], sep="  ")
 np.savez("{name}.npz", allow_pickle=False, **arrays)"""
-_kept: OrderedDict[Question, Future[Any]] = OrderedDict()
+_kept: LRUCache[Question, Future[Any]] = LRUCache(MOST_KEPT)
 _lock = threading.Lock()
 _here = False  # this process computes itself what takes long
 
@@ -197,9 +197,6 @@ def _claimed(question: Question, make: Callable[[], Future[Any]], *, again: bool
         new = future is None or future.cancelled() or bool(failed)
         if future is None or new:
             future = _kept[question] = make()
-        _kept.move_to_end(question)
-        while len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
         return future, new
 
 

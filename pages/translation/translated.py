@@ -1,13 +1,13 @@
 """The greedy translation that the parts share, shown word by word, and the choice of whose weights to show."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import ContextVar
 from html import escape
 
 import numpy as np
 import streamlit as st
+from cachetools import LRUCache
 
 from pages.kit.asking import Answer, Question, answered, ask_once, question_of
 from pages.kit.controls import Choice, Values, head_control, layer_control
@@ -20,8 +20,8 @@ OVER = Choice("translation_over", ("all", "layer", "head"), label="translation.o
 LAYER, HEAD = layer_control("translation.layer"), head_control("translation.head")
 MOST_MODELS, MOST_DRAFTS, MOST_BEGUN = 64, 16, 64  # one begun a visitor: where it goes, it is begun again
 MOMENT = 0.005  # s
-_drafts: OrderedDict[str, tuple[tuple[int, ...], ...]] = OrderedDict()  # by model, the last translation first
-_begun: OrderedDict[Question, Writing] = OrderedDict()
+_drafts: LRUCache[str, tuple[tuple[int, ...], ...]] = LRUCache(MOST_MODELS)  # by model, the last translation first
+_begun: LRUCache[Question, Writing] = LRUCache(MOST_BEGUN)
 _lock = threading.Lock()
 _of_link: ContextVar[tuple[Link, Answer[Written]] | None] = ContextVar("of_link", default=None)
 STYLE = """<style>
@@ -54,9 +54,6 @@ def translated(view: View) -> Answer[Written]:
         _begun.pop(question_of(written_greedily, {"prompt": view.prompt}), None)
         others = [other for other in _drafts.get(name, ()) if other != draft]
         _drafts[name] = (draft, *others[: MOST_DRAFTS - 1])
-        _drafts.move_to_end(name)
-        while len(_drafts) > MOST_MODELS:
-            _drafts.popitem(last=False)
     return answer
 
 
@@ -89,8 +86,6 @@ def _writing(view: View) -> Writing:
         return begun
     made = Writing(prompt=view.prompt, drafts=drafts)
     with _lock:
-        while len(_begun) >= MOST_BEGUN:
-            _begun.popitem(last=False)
         return _begun.setdefault(question, made)
 
 

@@ -107,7 +107,7 @@ def test_large_passes_are_not_kept_and_old_ones_are_forgotten():
     assert kept_pass(ours, room, half).number == room + 1
     assert kept_pass(ours, 0, half).number == room + 2
     for place in range(MOST + 1):
-        kept_pass(ours, place, Counted())
+        kept_pass(ours, f"small {place}", Counted())
     assert len(kept_passes._kept) == MOST
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cachetools import LRUCache
 
 from pages.kit import asking
 from pages.kit.asking import ask, ask_once, repeating
@@ -35,8 +36,7 @@ def count(*, step: int) -> Count:
 
 
 def test_an_answer_is_remembered_by_its_question_and_at_most_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "MOST_KEPT", 2)
-    asking.forget_answers()
+    monkeypatch.setattr(asking, "_kept", LRUCache(2))
     calls.clear()
     first = ask_once(count, step=1)
     assert ask_once(count, step=1).value is first.value
@@ -44,7 +44,6 @@ def test_an_answer_is_remembered_by_its_question_and_at_most_so_many(monkeypatch
     ask_once(count, step=2)
     ask_once(count, step=3)
     assert ask_once(count, step=1).value is not first.value
-    asking.forget_answers()
 
 
 @pytest.mark.parametrize(
