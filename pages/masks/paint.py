@@ -222,7 +222,7 @@ def show_change(chosen: Masked, found: Live) -> None:
     """Show the verdict before and after, the change, and how much of the text still reaches it."""
     if not concludes(chosen.view):
         return
-    before_place, after_place, change_place, reach_place = st.columns([2, 2, 1.1, 1.1], gap="medium")
+    before_place, after_place, change_place, reach_place = st.columns([1.9, 1.9, 1.4, 1], gap="medium")
     for place, name in ((before_place, "before"), (after_place, "after")):
         verdict = found.verdicts[f"masks_{name}"]
         with place:
