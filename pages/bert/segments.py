@@ -21,7 +21,7 @@ from transformer_core.text import Encoding
 def _show(view: View) -> View:
     """Show the rows, the sum that they enter, and the verdict with other rows; return the view under the glass."""
     if view.bundle.config.n_segments < 2:
-        st.info(t("bert.no_segments", name=plain(view.bundle.name)), icon=":material/info:")
+        st.info(t("bert.needs_segments", name=plain(view.bundle.name)), icon=":material/info:")
         return view
     pair = show_second(view)
     if pair is None:
