@@ -166,7 +166,7 @@ def _offer_poet(view: View) -> bool:
     """
     offer_place, line_place = st.columns(2, gap="large", vertical_alignment="bottom")
     with offer_place:
-        offer_model(t("gpt.verse_needs", name=plain(view.bundle.name)), ("gpt",), name=POET)
+        offer_model(t("gpt.needs_verse", name=plain(view.bundle.name)), ("gpt",), name=POET)
     try:
         open_bundle(POET)
     except BundleError:

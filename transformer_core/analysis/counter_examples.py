@@ -212,7 +212,8 @@ def counter_examples(*, prompt: Prompt) -> CounterExamples:
     most = max(FEWEST_TRIED, min(MOST_TRIED, MOST_READ // len(encoding)))
     tried = [(place, *_changed(prompt.text, *place)) for place in _candidates(bundle, encoding, outcome, most)]
     tried = [each for each in tried if each[1].strip()]
-    encodings = bundle.tokenizer.encode_batch([prompt.text, *(each[1] for each in tried)], max_len=prompt.n_tokens + 8)
+    texts, longest = [prompt.text, *(each[1] for each in tried)], min(prompt.n_tokens + 8, bundle.config.max_len)
+    encodings = bundle.tokenizer.encode_batch(texts, max_len=longest)
     readable = [number for number, each in enumerate(encodings) if bundle.reader.outcome(each) is not None]
     rows = _probabilities(bundle, [encodings[number] for number in readable])  # (text, outcome)
     winner, before = int(rows[0].argmax()), float(rows[0].max())

@@ -199,7 +199,7 @@ def test_a_first_line_becomes_a_poem_and_its_heads_are_shown_as_measured() -> No
 
 def test_a_model_without_verse_offers_the_poet() -> None:
     app = run("gpt", gpt_part="verse")
-    assert words("en")["gpt.verse_needs"].format(name="gpt") in told(app)
+    assert words("en")["gpt.needs_verse"].format(name="gpt") in told(app)
     app.button(key="offer").click().run()
     assert app.selectbox(key="model@gpt").value == "gpt-poem"
     assert words("en")["gpt.verse_head"] in {box.label for box in app.selectbox}
