@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -133,11 +133,12 @@ class Bundle:
         return READERS.get(self.kind, Reader)(self.config, self.of_target, self.labels)
 
     def must_ask(self, *asks: Asks) -> None:
-        """Refuse a model whose reader asks nothing of these.
+        """Refuse a model that is asked for none of these, by default a model that answers nothing.
 
         Raises:
             ValueError: it is one.
         """
+        asks = asks or get_args(Asks)
         if self.reader.asks not in asks:
             fitting = ", ".join(kind for kind, reader in READERS.items() if reader.asks in asks)
             raise ValueError(f"bundle={self.name!r} is a {self.kind}; it must be one of {fitting}")

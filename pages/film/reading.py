@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from cachetools import LRUCache
 
 from pages.film.figures.film import Film, FollowedMoment, FollowedText, coded, film_bytes, followed_bytes
 from pages.kit.runs import run_list
@@ -51,7 +51,12 @@ class Reading:
         with self._lock:
             film = self._fresh()
             if (after, after_step) not in self._answers:
-                self._answers[after, after_step] = film_bytes(film, after=after, after_step=after_step)
+                _put(
+                    self._answers,
+                    (after, after_step),
+                    film_bytes(film, after=after, after_step=after_step),
+                    MOST_ANSWERS,
+                )
             return self._answers[after, after_step]
 
     def _fresh(self) -> Film:
@@ -62,7 +67,7 @@ class Reading:
 
     def _forget(self) -> None:
         self._film = Film(self.run, self.run, "", (), Status("starting"), NO_STEPS)
-        self._answers: LRUCache[Any, bytes] = LRUCache(MOST_ANSWERS)
+        self._answers: OrderedDict[Any, bytes] = OrderedDict()
 
     def _read(self) -> None:
         """Read the status first: a run that says it is finished has published all its frames by then."""
@@ -74,7 +79,7 @@ class Reading:
         film = _longer(self._film, store, status, store.facts())
         if _summary(film) != _summary(self._film):
             self._film = film
-            self._answers = LRUCache(MOST_ANSWERS)
+            self._answers = OrderedDict()
 
 
 class Listening:
@@ -110,14 +115,16 @@ class Listening:
 
 
 _lock = threading.Lock()
-_readings: LRUCache[Any, Reading] = LRUCache(MOST_RUNS)
-_listenings: LRUCache[Any, Listening] = LRUCache(MOST_FOLLOWED_TEXTS)
+_readings: OrderedDict[Any, Reading] = OrderedDict()
+_listenings: OrderedDict[Any, Listening] = OrderedDict()
 
 
 def reading(run: str) -> Reading:
     """Return what is known of a run; it is kept while it is among the last that anybody watched."""
     with _lock:
-        return _readings.setdefault((run_list().root, run), Reading(run))
+        found = _readings.get((run_list().root, run)) or Reading(run)
+        _put(_readings, (run_list().root, run), found, MOST_RUNS)
+        return found
 
 
 def listening(run: str, text: str) -> Listening:
@@ -125,7 +132,16 @@ def listening(run: str, text: str) -> Listening:
     with _lock:
         for key in [key for key, one in _listenings.items() if one.size() > MOST_FOLLOWED_BYTES]:
             del _listenings[key]
-        return _listenings.setdefault((run_list().root, run, text), Listening(run, text))
+        found = _listenings.get((run_list().root, run, text)) or Listening(run, text)
+        _put(_listenings, (run_list().root, run, text), found, MOST_FOLLOWED_TEXTS)
+        return found
+
+
+def _put(kept: OrderedDict, key: Any, value: Any, most: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > most:
+        kept.popitem(last=False)
 
 
 def _axis(name: str) -> Any:

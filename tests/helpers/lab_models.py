@@ -109,9 +109,9 @@ def log_prob(cases: Cases, model: nn.Module) -> float:
         output: Any = model(*cases.inputs, probe=Probe(()))  # without one, a classifier computes [CLS] alone
     kind = cases.bundle.kind
     scores = output.mlm_logits if kind == "bert" else output[:, None] if kind == "classifier" else output
-    probabilities = scores[0].double().log_softmax(-1)  # (slot, outcome)
+    log_probs = scores[0].double().log_softmax(-1)  # (slot, outcome)
     asked = cases.answers[0].tolist()
-    return sum(float(probabilities[slot, answer]) for slot, answer in enumerate(asked) if answer >= 0)
+    return sum(float(log_probs[slot, answer]) for slot, answer in enumerate(asked) if answer >= 0)
 
 
 def cases_of(bundle: Bundle, which: int = 0, answer: int | str | None = None) -> Cases:

@@ -47,8 +47,8 @@ def log_probs() -> Tensor:
 
 
 def test_surprisal_is_minus_log2_of_what_the_model_gave_the_token() -> None:
-    found, ids, probabilities = surprisals(**ASKED), TOKENIZER.encode(TEXT).ids, log_probs()
-    due = [-float(probabilities[place - 1, ids[place]]) / math.log(2) for place in range(1, N)]
+    found, ids, given = surprisals(**ASKED), TOKENIZER.encode(TEXT).ids, log_probs()
+    due = [-float(given[place - 1, ids[place]]) / math.log(2) for place in range(1, N)]
     np.testing.assert_allclose(found.bits[1:], due, rtol=1e-5)
     assert np.isnan(found.bits[0])
     assert found.mean_bits == pytest.approx(float(np.mean(due)), rel=1e-5)

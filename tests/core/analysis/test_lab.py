@@ -12,6 +12,7 @@ import torch
 from tests.helpers import nightly_but
 from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
+from transformer_core.analysis.lab import cases
 from transformer_core.analysis.lab.changes import change_of, code_of, streams
 from transformer_core.analysis.lab.intervention import changed_answers
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
@@ -21,6 +22,7 @@ from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, block
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
 from transformer_core.prompt import Prompt
+from transformer_core.training.examples import Example
 
 TEXTS = {
     "sentiment": ("The film was not good.", "The film was not bad."),
@@ -167,6 +169,12 @@ def test_later_strokes_lie_over_earlier_ones_and_the_model_stays() -> None:
 def test_strokes_that_cannot_be_are_told(strokes: tuple, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         damaged(bundle_of("classifier").model, (WeightEdit(QUERY, "paint", strokes=strokes),))
+
+
+def test_built_in_texts_of_which_no_token_is_read_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "reviews", lambda *_, **__: ((), (Example(" ", 0),)))
+    with pytest.raises(ValueError, match="no token of its own"):
+        cases.built_in_cases(bundle_of("bert"))
 
 
 def test_eight_threads_that_damage_and_eight_that_read_get_what_they_get_alone() -> None:

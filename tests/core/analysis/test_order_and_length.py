@@ -213,8 +213,8 @@ def test_each_bin_is_the_mean_loss_of_its_places(scheme: str, tokenizer, monkeyp
     with torch.inference_mode():
         for start in starts:
             window = ids[start : start + 33]
-            probabilities = seen[0](window[None, :-1])[0].log_softmax(-1)  # (place, vocab)
-            losses.append([-float(probabilities[place, window[place + 1]]) for place in range(32)])
+            log_probs = seen[0](window[None, :-1])[0].log_softmax(-1)  # (place, vocab)
+            losses.append([-float(log_probs[place, window[place + 1]]) for place in range(32)])
             for place in range(16, 32, beyond.STRIDE):
                 last = window[place - 7 : place + 1]
                 short.append(-float(seen[0](last[None])[0, -1].log_softmax(-1)[window[place + 1]]))

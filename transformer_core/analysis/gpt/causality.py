@@ -165,8 +165,8 @@ def _apart(before: Reading, after: Reading) -> tuple[np.ndarray, np.ndarray]:
     """Return the greatest difference of the stream, (stage, pos), and how far the probabilities are apart, (pos,)."""
     (one, first), (other, second) = before, after
     stream = (one - other).abs().amax(-1)  # (stage, pos)
-    probabilities = (first - second).abs().sum(-1) / 2  # (pos,)
-    return stream.float().cpu().numpy(), probabilities.cpu().numpy()
+    moved = (first - second).abs().sum(-1) / 2  # (pos,)
+    return stream.float().cpu().numpy(), moved.cpu().numpy()
 
 
 @torch.inference_mode()

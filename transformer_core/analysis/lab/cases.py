@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import pairwise
 from random import Random
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,6 @@ from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
-from transformer_core.reader import Asks
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 from transformer_core.training.batching import padded
@@ -216,7 +215,7 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
         ValueError: the model answers nothing, as a BERT without a [MASK]; there is no such class or token.
     """
     bundle, encoding = prompt.bundle, prompt.encoding
-    bundle.must_ask(*get_args(Asks))
+    bundle.must_ask()
     if bundle.reader.asks == "words":
         return _targets(bundle, [encoding], [answer if isinstance(answer, str) else None])
     if isinstance(answer, str):
@@ -225,11 +224,17 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     cases = _texts(bundle, [encoding], [{slot: 0}])
     if answer is None:
         with torch.inference_mode():
-            probabilities = cases.log_probs(bundle.model(*cases.inputs))
-        answer = int(probabilities[0, slot].argmax())
+            log_probs = cases.log_probs(bundle.model(*cases.inputs))
+        answer = int(log_probs[0, slot].argmax())
     if not 0 <= answer < outcomes:
         raise ValueError(f"answer={answer} must be from 0 to {outcomes - 1}")
     return _texts(bundle, [encoding], [{slot: answer}])
+
+
+def _own(encoding: Encoding) -> tuple[int, ...]:
+    if not encoding.own:
+        raise ValueError("text has no token of its own; it must have at least one")
+    return encoding.own
 
 
 def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
@@ -303,7 +308,7 @@ def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
     Raises:
         ValueError: the model answers nothing.
     """
-    bundle.must_ask(*get_args(Asks))
+    bundle.must_ask()
     language, asks = language_read(bundle), bundle.reader.asks
     examples = reviews(language, train=0, held_out=count, seed=seed)[1]  # type: ignore[arg-type]
     texts = [example.text for example in examples]
@@ -329,7 +334,7 @@ def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
 
 
 def _nexts(encoding: Encoding) -> dict[int, int]:
-    return {place: encoding.ids[following] for place, following in pairwise(encoding.own)}
+    return {place: encoding.ids[following] for place, following in pairwise(_own(encoding))}
 
 
 def _hidden(bundle: Bundle, encodings: Sequence[Encoding], seed: int) -> Cases:
@@ -338,7 +343,7 @@ def _hidden(bundle: Bundle, encodings: Sequence[Encoding], seed: int) -> Cases:
         raise ValueError(f"bundle={bundle.name!r} has a vocabulary without [MASK]; it must have that token")
     random, hidden, asked = Random(seed), [], []
     for encoding in encodings:
-        place = random.choice(encoding.own)
+        place = random.choice(_own(encoding))
         ids = list(encoding.ids)
         asked.append({place: ids[place]})
         ids[place] = mask_id

@@ -114,7 +114,7 @@ def intervene(
     before, after = (_log_probs(cases, these) for these in ((), found))  # (slot, outcome)
     answers = cases.answers[0].cpu()
     asked = torch.nonzero(answers >= 0)[:, 0]
-    words = torch.stack([probabilities[asked, answers[asked]] for probabilities in (before, after)])  # (2, word)
+    words = torch.stack([log_probs[asked, answers[asked]] for log_probs in (before, after)])  # (2, word)
     drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
     random = _each(cases, drawn)
     reader = prompt.bundle.reader
