@@ -178,7 +178,7 @@ def test_the_recipe_is_drawn_again_and_its_use_measured() -> None:
         assert f"{mean:.1%}" in told(app)
 
 
-@pytest.mark.parametrize(("part", "key"), [("pair", "no_pair_head"), ("segments", "no_segments")])
+@pytest.mark.parametrize(("part", "key"), [("pair", "no_pair_head"), ("segments", "needs_segments")])
 def test_a_part_that_the_model_lacks_says_so(part: str, key: str) -> None:
     assert words("en")[f"bert.{key}"].format(name="bert-bare") in told(opened(part, model="bert-bare"))
 
