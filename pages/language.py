@@ -22,6 +22,11 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 BELOW_ZERO = re.compile(r"-(\d[\d,]*\.\d+ ?%?|\d+ ?%)")  # no token of a text, such as -5
 
 
+def with_minus(written: str) -> str:
+    """Return a number below zero with a minus sign in the place of its hyphen; any other text as it is."""
+    return f"−{written[1:]}" if BELOW_ZERO.fullmatch(written) else written
+
+
 class _Counting(Formatter):
     """Writes ``{count:token|tokens}`` as the first form where the count is 1, else as the second; -0.5 as −0.5."""
 
@@ -29,8 +34,7 @@ class _Counting(Formatter):
         one, more_forms, many = format_spec.partition("|")
         if more_forms:
             return one if value in (1, "1") else many
-        written = super().format_field(value, format_spec)
-        return f"−{written[1:]}" if BELOW_ZERO.fullmatch(written) else written
+        return with_minus(super().format_field(value, format_spec))
 
 
 _COUNTING = _Counting()

@@ -4,13 +4,13 @@ Measures are of texts that the model never learned from; evaluation/weak_sides.p
 """
 
 import json
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from transformer_core.bundle_files import BundleError, check_size
+from transformer_core.shares import interval
 from transformer_core.stored import number, whole_number
 
 MEASURED = "measured.json"
@@ -25,15 +25,6 @@ LONGEST_TRAINING = 1e6  # minutes
 FEWEST = 30  # texts, for a share to be reported
 OTHERS = ("usual", "trained", "sureness", "verse")
 COUNTS = "learned"
-SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
-
-
-def interval(share: float, count: int) -> tuple[float, float]:
-    """Return the bounds of a share of so many with 95 % confidence (Wilson 1927)."""
-    spread = SIDE * SIDE / count
-    middle = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pages.bert.figures.pair import lengths_chart, rows_figure, verdicts_chart
 from pages.bert.pair import prompt_of_pair, show_second, verdict_outcome
 from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
-from pages.kit.experiment import ask_first, options_of, say
+from pages.kit.experiment import ask_first, options_of, say, say_number
 from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
@@ -64,7 +64,7 @@ def _numbers(found: SegmentRows) -> None:
         "mean_position": f"{found.position_norms.mean():.3f}",
     }
     for (name, number), place in zip(numbers.items(), st.columns(len(numbers)), strict=True):
-        place.metric(t(f"bert.{name}"), number)
+        say_number(t(f"bert.{name}"), number, at=place)
 
 
 def _without(view: View, pair: Encoding) -> None:

@@ -8,7 +8,7 @@ from pages.feed_forward.figures.activations import error_chart, tosses_chart
 from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Seed, Slider, Values
-from pages.kit.experiment import ask_first, fragment, options_of, say
+from pages.kit.experiment import ask_first, fragment, options_of, say, say_number
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
@@ -53,7 +53,7 @@ def _show(view: View) -> None:
         "error": f"{found.error:.5f}",
     }
     for (name, number), place in zip(numbers.items(), st.columns(len(numbers)), strict=True):
-        place.metric(t(f"feed_forward.coin_{name}", x=f"{found.x:g}"), number)
+        say_number(t(f"feed_forward.coin_{name}", x=f"{found.x:g}"), number, at=place)
     tosses, errors = st.columns(2, gap="large")
     with tosses:
         show_drawing(drawing)

@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.kit.asking import Answer
 from pages.kit.url import current, keep, read_switch, widget_key, written_switch
-from pages.language import t
+from pages.language import t, with_minus
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,7 +143,7 @@ def say_number(label: str, number: str, *, at: DeltaGenerator | None = None, not
         at: where; by default where the script is.
         note: what the number means, for those who ask.
     """
-    (at or st).metric(label, "–" if covered() else number, help=note)
+    (at or st).metric(label, "–" if covered() else with_minus(number), help=note)
 
 
 @contextmanager

@@ -2,8 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
+from pages.language import with_minus
+
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 GREAT = 1e6
+
+
+def minus(number: str) -> str:
+    """Return a written number with a minus sign in the place of a hyphen."""
+    return number.replace("-", "−")
 
 
 def significant(value: float, digits: int = 2, *, sign: bool = False) -> str:
@@ -14,7 +21,7 @@ def significant(value: float, digits: int = 2, *, sign: bool = False) -> str:
         sign: write that of a number above 0, too.
     """
     mantissa, exponent = _parts(value, digits, sign=sign)
-    return mantissa.replace("-", "−") + (f"×10{exponent.translate(SUPERSCRIPT)}" if exponent else "")
+    return minus(mantissa) + (f"×10{exponent.translate(SUPERSCRIPT)}" if exponent else "")
 
 
 def significant_in_tex(value: float, digits: int = 2, *, sign: bool = False) -> str:
@@ -49,4 +56,4 @@ def milliseconds(seconds: float) -> str:
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0) -> str:
     """Return a table in Markdown, its last `right` columns aligned to the right."""
     bars = ["---"] * (len(head) - right) + ["---:"] * right
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, bars, *rows))
+    return "\n".join(f"| {' | '.join(map(with_minus, row))} |" for row in (head, bars, *rows))

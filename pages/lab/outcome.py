@@ -12,7 +12,7 @@ from pages.kit.controls import Choice, Control, Text, Values
 from pages.kit.experiment import experiment, hidden, say
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.number_format import percent
+from pages.kit.number_format import minus, percent, significant
 from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
 from pages.kit.waiting import awaited
 from pages.lab.log import offer_row
@@ -20,7 +20,7 @@ from pages.language import t
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
 
-N_CONTROLS = 8
+N_CONTROLS = 19  # so that a change like any of them lies outside their range once in ten times
 OWN = "own"
 KINDS = ("classifier", "gpt", "bert", "translation", "lm", "seq2seq")
 LEAST_SHOWN, SMALL = 5e-4, 0.1  # nats
@@ -104,17 +104,21 @@ def _verdict(view: View, found: Effect, which: int) -> Verdict | None:
     return verdict_of([*names, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=order.index(winner))
 
 
-def controls_in_words(found: Effect) -> str:
+def _of_controls(found: Effect) -> Number:
     """Return the least and the greatest that random changes of equal size do to ln p, in nats."""
-    if not found.controls.size:
-        return "–"
+    count = len(found.controls)
+    if not count:
+        return Number(t("lab.random", count=0), "–", t("lab.random_none"))
     moved = found.controls - found.before
-    return f"{_signed(float(moved.min()))} … {_signed(float(moved.max()))}"
+    ends = f"{_signed(float(moved.min()))} … {_signed(float(moved.max()))}"
+    return Number(
+        t("lab.random", count=count), ends, t("lab.random_help", count=count, outside=percent(2 / (count + 1)))
+    )
 
 
 def _signed(nats: float) -> str:
     """Return a change with as many digits as its size calls for, a change of nothing as 0."""
-    return "0" if abs(nats) < LEAST_SHOWN else f"{nats:+.3f}" if abs(nats) < SMALL else f"{nats:+.2f}"
+    return "0" if abs(nats) < LEAST_SHOWN else minus(f"{nats:+.3f}" if abs(nats) < SMALL else f"{nats:+.2f}")
 
 
 def live_outcome(view: View, found: Effect) -> Live:
@@ -122,9 +126,11 @@ def live_outcome(view: View, found: Effect) -> Live:
     verdicts = {"lab_before": _verdict(view, found, 0), "lab_after": _verdict(view, found, 1)}
     name = t("lab.translation") if view.bundle.reader.asks == "words" else answer_word(view, found.answer)
     numbers = {
-        "lab_ln": Number(t("lab.ln_p", answer=name), f"{found.before:.2f} → {found.after:.2f}", t("lab.ln_p_help")),
+        "lab_ln": Number(
+            t("lab.ln_p", answer=name), minus(f"{found.before:.2f} → {found.after:.2f}"), t("lab.ln_p_help")
+        ),
         "lab_change": Number(t("lab.change"), _signed(found.after - found.before), t("lab.change_help")),
-        "lab_random": Number(t("lab.random", count=N_CONTROLS), controls_in_words(found), t("lab.random_help")),
+        "lab_random": _of_controls(found),
     }
     return Live(verdicts=verdicts, numbers=numbers)
 
@@ -180,10 +186,26 @@ def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
     )
     if answer is not None:
         found: SetEffect = answer.value
-        places = st.columns(3)
-        for place, column, name in zip(range(3), places, ("before", "after", "by_chance"), strict=True):
+        before, after, random = st.columns(3)
+        for place, column, name in ((0, before, "before"), (1, after, "after")):
             with column:
                 st.metric(t(f"lab.set_{name}"), percent(float(found.accuracy[place])))
-                st.caption(t("lab.set_mean", mean=f"{found.mean[place]:.3f}"))
+                low, high = (percent(float(end)) for end in found.bounds[place])
+                st.caption(t("lab.set_mean", low=low, high=high, mean=f"{found.mean[place]:.3f}"))
+        with random:
+            drawn = found.accuracy[2:]
+            ends = f"{percent(float(drawn.min()))} … {percent(float(drawn.max()))}" if drawn.size else "–"
+            st.metric(t("lab.set_by_chance", count=len(drawn)), ends)
+            st.caption(t("lab.set_random", mean=f"{found.mean[2:].mean():.3f}") if drawn.size else t("lab.random_none"))
+        say(_difference(found))
         worse = int((found.change < 0).sum())
         say(t(f"lab.set_note_{view.bundle.kind}", texts=len(found.change), worse=worse), small=True)
+
+
+def _difference(found: SetEffect) -> str:
+    """Return in words whether the answers before and after can be told apart."""
+    difference = found.difference
+    case = ("higher" if difference.moved > 0 else "lower") if difference.told_apart else "not_apart"
+    moved, low, high = (f"{100 * share:+.1f}" for share in (difference.moved, difference.low, difference.high))
+    counts = {"texts": len(found.change), "better": difference.better, "worse": difference.worse}
+    return t(f"lab.set_{case}", moved=moved, low=low, high=high, chance=significant(difference.chance), **counts)

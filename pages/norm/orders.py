@@ -13,7 +13,7 @@ from pages.kit.exports import code_files, offer_files
 from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_TOKENS, View
 from pages.kit.models import READERS, model_folders, model_names, open_or_say
-from pages.kit.number_format import markdown_table, significant, significant_in_tex
+from pages.kit.number_format import markdown_table, minus, significant, significant_in_tex
 from pages.language import is_foreign, plain, section, strings, t
 from pages.norm.figures import name_of, order_chart, written_chart
 from pages.room import Part
@@ -254,7 +254,7 @@ def _table(order: str, found: SublayerSteps) -> str:
             t(f"norm.step_{order}_{step}"),
             f"{found.lengths[row]:.3f}",
             *(
-                f"{value:.4f}".replace("-0.0000", "0.0000").replace("-", "−")
+                minus(f"{value:.4f}".replace("-0.0000", "0.0000"))
                 for value in (found.means[row], found.deviations[row], found.vectors[row, 0])
             ),
         ]

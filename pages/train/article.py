@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.kit.experiment import lazy_box
 from pages.kit.glossary import show_prose
-from pages.kit.number_format import markdown_table
+from pages.kit.number_format import markdown_table, minus
 from pages.language import joined, plain, section, t
 from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, article_measured
 
@@ -58,7 +58,7 @@ def _table(found: ArticleMeasured) -> str:
     for choice in ("ours", *CHOICES, "all"):
         train, held_out = found.mean(choice)
         ends = [row.held_out for row in found.of(choice)]
-        worth = "" if choice == "ours" else f"**{100 * (held_out - usual):+.1f}**".replace("-", "−")
+        worth = "" if choice == "ours" else minus(f"**{100 * (held_out - usual):+.1f}**")
         spread = f"{min(ends):.1%} … {max(ends):.1%}"
         rows.append((t(f"article.{choice}"), f"{train:.0%}", f"{held_out:.1%}", spread, worth))
     return markdown_table(head, rows, right=4)

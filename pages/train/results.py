@@ -13,7 +13,8 @@ from pages.kit.navigation import open_page
 from pages.kit.runs import follow, is_live
 from pages.language import joined, plain, section, t
 from pages.train.variant import LITTLE, points, same_but
-from transformer_core.analysis.coming_apart import are_apart, border_of, interval
+from transformer_core.analysis.coming_apart import are_apart, border_of
+from transformer_core.shares import interval
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore

@@ -9,7 +9,7 @@ from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.exports import export_matrix
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
-from pages.kit.number_format import markdown_table, percent, significant
+from pages.kit.number_format import markdown_table, minus, percent, significant
 from pages.kit.waiting import awaited
 from pages.language import section, strings, t
 from pages.room import Part
@@ -130,7 +130,7 @@ def _show_changes(source: Source, seed: int, shown: Convention) -> None:
         found.conventions, found.parameters, found.logits_moved, found.likeliest_moved, strict=True
     ):
         more = parameters - found.parameters[0]
-        count = f"{parameters:,}" + (f" ({more:+,})".replace("-", "−") if more else "")
+        count = f"{parameters:,}" + (minus(f" ({more:+,})") if more else "")
         said = t(f"translation.toy_change_{name}")
         rows.append((f"**{said}**" if name == shown else said, count, significant(moved), percent(likeliest)))
     st.markdown(markdown_table(head, rows, right=3))

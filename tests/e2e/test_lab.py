@@ -10,6 +10,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 from tests.helpers.browser import BUNDLE, download, rest, settle, visit
+from tests.helpers.pages import minus
 from tests.helpers.reading import press, wait_link
 from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene
@@ -48,7 +49,7 @@ def test_two_quick_switches_are_both_kept_the_answer_is_the_engines_and_they_com
     said = page.locator("[data-number=lab_ln] [data-value]")
     expect(said).to_have_text(f"{found.before:.2f} → {found.after:.2f}")
     wait_link(page, lab_off="encoder.0.1-encoder.0.2")
-    expect(said).to_have_text(f"{found.before:.2f} → {found.after:.2f}")  # as the page's own run says, too
+    expect(said).to_have_text(f"{found.before:.2f} → {found.after:.2f}")
     press(page, board, "Enter", "ArrowLeft", "Enter")
     expect(page.locator(CHANGE)).to_have_text("0")
     wait_link(page, lab_off=None)
@@ -65,10 +66,10 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
     change = ("steer", "encoder.layer1.residual", 1.3, ("classes", "", "", 0, -1), -1)
     n_tokens = len(BUNDLE.tokenizer.encode(TEXT))
     found = intervene(prompt=Prompt(BUNDLE, TEXT, n_tokens), changes=(change,))
-    assert f"{found.after - found.before:+.2f}" != first
-    expect(page.locator(CHANGE)).to_have_text(f"{found.after - found.before:+.2f}")
+    assert minus(f"{found.after - found.before:+.2f}") != first
+    expect(page.locator(CHANGE)).to_have_text(minus(f"{found.after - found.before:+.2f}"))
     wait_link(page, lab_strength="1.3")
-    assert page.locator(CHANGE).inner_text() == f"{found.after - found.before:+.2f}"  # as the page's own run says, too
+    assert page.locator(CHANGE).inner_text() == minus(f"{found.after - found.before:+.2f}")
 
 
 def place_in_matrix(page: Page, row: float, col: float) -> tuple[float, float]:

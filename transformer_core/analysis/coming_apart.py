@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_core.measured import interval
+from transformer_core.shares import interval
 
 
 def border_of(labels: np.ndarray) -> float:

@@ -13,7 +13,6 @@ from transformer_core.analysis.encoder.calibration import (
     bins_of,
     calibration,
     calibration_error,
-    wilson,
 )
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts, read_reviews
 from transformer_core.analysis.encoder.linear_probes import fit_logistic, linear_probes
@@ -192,12 +191,6 @@ def test_bins_and_the_error_by_hand() -> None:
     np.testing.assert_array_equal(bins_of(np.array([0.5, 0.55, 0.551, 1.0]), EDGES), [0, 0, 1, 9])
     confidence, right = np.array([0.6, 0.6, 0.9, 0.9]), np.array([1.0, 0.0, 1.0, 1.0])
     assert calibration_error(confidence, right, EDGES) == pytest.approx((abs(1.2 - 1) + abs(1.8 - 2)) / 4)
-
-
-def test_wilsons_interval_against_a_printed_value() -> None:
-    low, high = wilson(np.array([8.0, 0.0]), np.array([10, 0]))
-    assert (low[0], high[0]) == (pytest.approx(0.4902, abs=1e-4), pytest.approx(0.9433, abs=1e-4))
-    assert np.isnan(low[1])
 
 
 def test_agreement_over_reviews() -> None:

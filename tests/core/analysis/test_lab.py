@@ -8,12 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.helpers import nightly_but
 from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.lab import cases
-from transformer_core.analysis.lab.changes import change_of, code_of, streams
+from transformer_core.analysis.lab.cases import one_case
+from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
 from transformer_core.analysis.lab.intervention import changed_answers
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
@@ -56,6 +59,29 @@ def test_the_shares_are_those_of_the_maps_of_each_pair(name: str, role: str) -> 
             place = exact.labels.index("[MASK]")
         column = exact.changed.index(True) if role == "changed" else place
         assert found.shares[index] == pytest.approx(exact.exact[1, 2, column], abs=1e-4)
+
+
+@settings(max_examples=20)
+@given(off=st.sets(st.tuples(st.integers(0, 3), st.integers(0, 7))), count=st.integers(1, 19), seed=st.integers(0, 9))
+def test_random_heads_are_other_ones_and_no_draw_is_made_twice(
+    off: set[tuple[int, int]], count: int, seed: int
+) -> None:
+    bundle = shipped("sentiment")
+    scopes = attentions(bundle)["encoder"]
+    changes = [HeadOff(scopes[layer], head) for layer, head in sorted(off)]
+    drawn = random_like(changes, one_case(prompt=Prompt(bundle, "a good film", 20)), count, seed)
+    assert len({frozenset(one) for one in drawn}) == len(drawn) == (0 if len(off) in (0, 32) else count)
+    for one in drawn:
+        assert len(set(one)) == len(off)
+        assert len(set(one) & set(changes)) == max(0, 2 * len(off) - 32)
+
+
+def test_each_test_of_a_head_has_draws_of_its_own_and_all_others_can_be_drawn() -> None:
+    bundle = shipped("sentiment")
+    cases, scope = one_case(prompt=Prompt(bundle, "a good film", 20)), attentions(bundle)["encoder"][0]
+    first, second = (frozenset(random_like([HeadOff(scope, head)], cases, 8)) for head in (0, 1))
+    assert first != second
+    assert len(random_like([HeadOff(scope, 0)], cases, 32)) == 31
 
 
 def test_the_pairs_say_where_they_come_from_and_differ_in_a_word() -> None:

@@ -242,7 +242,7 @@ def test_controls_that_are_read_together_are_those_read_alone(name: str) -> None
     ]
     tried += [(HeadOff(scopes[0], 1), HeadOff(scopes[-1], 0, "mean")) for scopes in attentions(bundle).values()]
     for changes in tried:
-        drawn = random_like(changes, cases, range(4))
+        drawn = random_like(changes, cases, 4)
         found = intervene(prompt=Prompt(bundle, text, 20), changes=tuple(map(code_of, changes)), controls=4)
         expected = [changed(cases, *these) for these in drawn]
         np.testing.assert_allclose(found.controls, expected, atol=near(cases))

@@ -16,14 +16,15 @@ from pages.kit.exports import rows_csv
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import heads_in
 from pages.lab.log import rows_from
+from pages.lab.outcome import N_CONTROLS
 from pages.lab.script import script_of
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
-from tests.helpers.pages import first_screen, metrics, told, told_by
+from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
-from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 from transformer_core.prompt import Prompt
 
@@ -78,9 +79,30 @@ def test_heads_that_are_off_change_the_answer_as_the_engine_says() -> None:
     changes = tuple(("head", f"encoder.layer{layer}.self_attention", head, "zero") for layer, head in ((0, 1), (3, 0)))
     found = intervene(prompt=read_here(), changes=changes)
     shown = metrics(app)
-    assert shown["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
-    assert len(found.controls) == 8
+    assert shown["ln p of negative"] == minus(f"{found.before:.2f} → {found.after:.2f}")
+    random = intervene(prompt=read_here(), changes=changes, controls=N_CONTROLS).controls - found.before
+    assert shown["19 random changes of equal size"] == minus(f"{random.min():+.3f} … {random.max():+.3f}")
     assert heads_in("encoder.0.1-encoder.3.0") == {("encoder", 0, 1), ("encoder", 3, 0)}
+
+
+def test_with_all_heads_off_there_is_nothing_to_compare_with() -> None:
+    app = lab("heads", lab_off="-".join(f"encoder.{layer}.{head}" for layer in range(4) for head in range(8)))
+    assert metrics(app)["0 random changes of equal size"] == "–"
+
+
+@pytest.mark.parametrize(("off", "said"), [("encoder.0.0", "cannot be told apart"), ("all", "right less often")])
+def test_two_shares_on_built_in_texts_have_their_intervals_and_are_told_apart_by_their_texts(
+    off: str, said: str
+) -> None:
+    heads = [(layer, head) for layer in range(4) for head in range(8)] if off == "all" else [(0, 0)]
+    app = lab("heads", lab_off="-".join(f"encoder.{layer}.{head}" for layer, head in heads), lab_on_set="on")
+    changes = tuple(("head", f"encoder.layer{layer}.self_attention", head, "zero") for layer, head in heads)
+    found = intervene_on_set(bundle=load(ROOT / "assets/checkpoints/sentiment"), changes=changes)
+    low, high = found.bounds[1]
+    assert f"95%: {low:.1%} to {high:.1%}" in told(app)
+    assert metrics(app)["right, changed"] == f"{found.accuracy[1]:.1%}"
+    assert f"of 200 texts, {found.difference.worse} " in told(app)
+    assert said in told(app)
 
 
 def test_weights_stack_and_each_can_be_switched_off() -> None:
@@ -105,7 +127,7 @@ def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:
     for count in (2, 1):
         changes = (("weights", QUERY, "paint", 0.0, 0, strokes[:count]),)
         found = intervene(prompt=read_here(), changes=changes)
-        assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+        assert metrics(app)["ln p of negative"] == minus(f"{found.before:.2f} → {found.after:.2f}")
         app.button(key="lab_undo").click().run()
     assert "lab_weights" not in app.query_params
     assert metrics(app)["change, nats"] == "0"
@@ -169,7 +191,7 @@ def test_lists_of_ones_own_steer_as_the_engine_says() -> None:
     app = lab("steer", lab_source="texts", lab_first=first, lab_second=second)
     change = ("steer", "encoder.layer1.residual", 1.0, ("texts", first, second, 0, -1), -1)
     found = intervene(prompt=read_here(), changes=(change,))
-    assert metrics(app)["ln p of negative"] == f"{found.before:.2f} → {found.after:.2f}"
+    assert metrics(app)["ln p of negative"] == minus(f"{found.before:.2f} → {found.after:.2f}")
     assert "Mean stream of 3 on the left less that of 2" in told(app)
 
 

@@ -14,10 +14,10 @@ from torch import Tensor
 from transformer_core.analysis.encoder.layers import ReadReviews, read_reviews, require_reviews
 from transformer_core.analysis.outcome import one_text
 from transformer_core.prompt import Prompt
+from transformer_core.shares import wilson
 
 MOST_BINS = 20
 TEMPERATURES = np.geomspace(0.25, 8.0, 141)
-NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +57,6 @@ class Calibration:
     error_after: float
     here: float
     place: int
-
-
-def wilson(right: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the 95 % interval of a share that was right in so many of counts; nan where that is 0.
-
-    Shapes:
-        right, counts, returns: (bin,)
-    """
-    n = np.where(counts > 0, counts, np.nan)
-    share, z = right / n, NORMAL_95
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
 
 
 def bins_of(confidence: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -4,9 +4,10 @@ Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablatio
 Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, get_type_hints
+from zlib import crc32
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,7 @@ ALL_HEADS = -1
 RECURRENT = ("lm", "seq2seq")
 MOST_CHANGES = 2_000
 FEW = 24  # texts, for a mean mixture
+MOST_TRIES = 100  # draws for each that is wanted, until all are there or there are no more
 
 
 def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
@@ -356,47 +358,59 @@ def model_with(changes: Sequence[Change], bundle: Bundle) -> nn.Module:
     return damaged(bundle.model, tuple(change for change in changes if isinstance(change, WeightEdit)))
 
 
-def random_like(changes: Sequence[Change], cases: Cases, seeds: Sequence[int]) -> list[tuple[Change, ...]]:
-    """Return, for each seed, changes of equal size, drawn at random: as many heads of the same kinds of attention; a
-    direction of the same length; an activation of the same kind at another place; noise of the same norm in the same
-    matrix.
+def random_like(changes: Sequence[Change], cases: Cases, count: int, seed: int = 0) -> list[tuple[Change, ...]]:
+    """Draw changes of equal size at random: as many other heads of the same kinds of attention; a direction of the same
+    length; an activation of the same kind at another place; noise of the same norm in the same matrix.
+
+    No two are the same and none is what is compared with them; what is drawn depends on that, so that two tests are not
+    compared with the same draws. Only where more than half of the heads of a kind are off are some of them drawn, too.
+
+    Args:
+        count: how many to draw; there are fewer where that many are not to be had, and none where there is no other.
     """
     model = model_with(changes, cases.bundle)
     sizes = {} if model is cases.bundle.model else size_of(cases.bundle.model, model)
-    return [_drawn(changes, cases, sizes, seed) for seed in seeds]
+    codes = sorted(repr(code_of(change)) for change in changes)
+    generator = torch.Generator().manual_seed(crc32(repr((seed, codes)).encode()))
+    off = [change for change in changes if isinstance(change, HeadOff)]
+    patches = [_other_places(change, cases) for change in changes if isinstance(change, Patch)]
+    drawn: dict[frozenset[Change], tuple[Change, ...]] = {}
+    for _ in range(MOST_TRIES * count):
+        one = (
+            *(WeightEdit(name, "random", size, seed=_number(generator)) for name, size in sizes.items()),
+            *_other_heads(off, cases.bundle, generator),
+            *(
+                replace(change, direction=Direction("random", index=_number(generator)))
+                for change in changes
+                if isinstance(change, Steer)
+            ),
+            *(places[_number(generator, len(places))] for places in patches),
+        )
+        if frozenset(one) != frozenset(changes):
+            drawn[frozenset(one)] = one
+        if len(drawn) == count:
+            break
+    return list(drawn.values())
 
 
-def _drawn(changes: Sequence[Change], cases: Cases, sizes: Mapping[str, float], seed: int) -> tuple[Change, ...]:
-    """Return random changes for one seed; sizes are the norms of what is changed in each matrix."""
-    bundle, generator = cases.bundle, torch.Generator().manual_seed(seed)
-    drawn: list[Change] = [
-        WeightEdit(name, "random", size, seed=int(torch.randint(2**31 - 1, (), generator=generator)))
-        for name, size in sizes.items()
-    ]
-    drawn += _random_heads([change for change in changes if isinstance(change, HeadOff)], bundle, generator)
-    for change in changes:
-        if isinstance(change, Steer):
-            direction = Direction("random", index=int(torch.randint(2**31 - 1, (), generator=generator)))
-            drawn.append(replace(change, direction=direction))
-        elif isinstance(change, Patch):
-            drawn.append(_random_patch(change, cases, generator))
-    return tuple(drawn)
+def _number(generator: torch.Generator, below: int = 2**31 - 1) -> int:
+    return int(torch.randint(below, (), generator=generator))
 
 
-def _random_heads(off: Sequence[HeadOff], bundle: Bundle, generator: torch.Generator) -> list[HeadOff]:
+def _other_heads(off: Sequence[HeadOff], bundle: Bundle, generator: torch.Generator) -> list[HeadOff]:
+    """Draw as many heads of each kind of attention as are off there: others as long as there are such."""
     drawn: list[HeadOff] = []
     for scopes in attentions(bundle).values():
-        ours = [change for change in off if change.scope in scopes]
+        ours = {(change.scope, change.head): change for change in off if change.scope in scopes}
         all_heads = [(scope, head) for scope in scopes for head in range(bundle.config.n_heads)]
-        order = torch.randperm(len(all_heads), generator=generator)[: len(ours)].tolist()
-        for place, one in zip(order, ours, strict=True):
-            scope, head = all_heads[place]
-            drawn.append(HeadOff(scope, head, one.how))
+        order = [all_heads[place] for place in torch.randperm(len(all_heads), generator=generator)]
+        order.sort(key=lambda head: head in ours)
+        drawn += [HeadOff(scope, head, one.how) for (scope, head), one in zip(order, ours.values(), strict=False)]
     return drawn
 
 
-def _random_patch(change: Patch, cases: Cases, generator: torch.Generator) -> Patch:
-    """Draw as many activations of the same kind at another place: layer and head, or layer and position."""
+def _other_places(change: Patch, cases: Cases) -> list[Patch]:
+    """Return the activations of the same kind at other places, by layer and head or layer and position."""
     stack, config = stack_at(change.at), cases.bundle.config
     layers = [change.at]
     if ".layer" in change.at:
@@ -412,8 +426,7 @@ def _random_patch(change: Patch, cases: Cases, generator: torch.Generator) -> Pa
         for here, there in places
         for head in heads
     ]
-    others = [other for other in others if other != change] or others
-    return others[int(torch.randint(len(others), (), generator=generator))]
+    return [other for other in others if other != change] or [change]
 
 
 def lens_names(changes: Sequence[Change], bundle: Bundle) -> list[str]:

@@ -41,10 +41,11 @@ from transformer_core.models.translation import DecoderState
 from transformer_core.probe import Edit, Probe
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
+from transformer_core.shares import Paired, paired, share_interval
 
 MOST_CONTROLS = 32
 TOP = 6
-SET_SIZE = 48
+SET_SIZES = {"class": 200, "masked": 200, "next": 48, "words": 48}  # texts; those of the last two have many answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +83,20 @@ class SetEffect:
     """What changes do to the answers to built-in texts.
 
     Shapes:
-        accuracy, mean: (3,), of the model as it is, changed, and under random changes of equal size: the share of
-            answers that are the likeliest, and the mean ln p of an answer in nats
+        accuracy, mean: (2 + control,), of the model as it is, changed, and under random changes of equal size: the
+            share of answers that are the likeliest, and the mean ln p of an answer in nats
+        bounds: (2, 2), of the first two shares with 95 % confidence
         change: (text,), ln p of each text's answers after, minus before
+
+    Args:
+        difference: of the answers before and after, text by text.
     """
 
     accuracy: np.ndarray
     mean: np.ndarray
+    bounds: np.ndarray
     change: np.ndarray
+    difference: Paired
 
 
 def intervene(
@@ -115,7 +122,7 @@ def intervene(
     answers = cases.answers[0].cpu()
     asked = torch.nonzero(answers >= 0)[:, 0]
     words = torch.stack([log_probs[asked, answers[asked]] for log_probs in (before, after)])  # (2, word)
-    drawn = random_like(found, cases, range(seed, seed + controls)) if found else []
+    drawn = random_like(found, cases, controls, seed) if found else []
     random = _each(cases, drawn)
     reader = prompt.bundle.reader
     single = reader.asks != "words"
@@ -173,13 +180,13 @@ def changed_answers(cases: Cases, changes: Sequence[Change], *, model: nn.Module
 
 
 def intervene_on_set(
-    *, bundle: Bundle, changes: tuple[Code, ...], texts: int = SET_SIZE, controls: int = 4, seed: int = 0
+    *, bundle: Bundle, changes: tuple[Code, ...], texts: int | None = None, controls: int = 4, seed: int = 0
 ) -> SetEffect:
     """Measure what changes do to the answers to built-in texts; see cases.built_in_cases.
 
     Args:
         changes: as changes.code_of writes them; no patches, since those belong to one text.
-        texts: how many.
+        texts: how many; by default as SET_SIZES says.
         controls: how many random changes of equal size to compare with.
         seed: of the texts and of those.
 
@@ -187,14 +194,18 @@ def intervene_on_set(
         ValueError: as intervene.
     """
     found = changes_of(changes)
-    cases = built_in_cases(bundle, texts, seed)
-    drawn = random_like(found, cases, range(seed, seed + controls))
+    bundle.must_ask()
+    cases = built_in_cases(bundle, texts or SET_SIZES[bundle.reader.asks], seed)
+    drawn = random_like(found, cases, controls, seed)
     answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
-    accuracy, mean = np.array([one.accuracy for one in answers]), np.array([one.mean for one in answers])
+    asked = answers[0].asked.cpu().double().numpy()  # (text,)
+    right = [one.right.cpu().double().numpy() * asked for one in answers[:2]]
     return SetEffect(
-        np.array([*accuracy[:2], accuracy[2:].mean() if drawn else np.nan]),
-        np.array([*mean[:2], mean[2:].mean() if drawn else np.nan]),
+        np.array([one.accuracy for one in answers]),
+        np.array([one.mean for one in answers]),
+        np.array([share_interval(one, asked) for one in right]),
         (answers[1].log_prob - answers[0].log_prob).cpu().numpy(),
+        paired(*right, asked),
     )
 
 
@@ -233,11 +244,11 @@ class Edited:
 
 @dataclass(frozen=True)
 class TwoTexts:
-    """What a model writes as it is, under changes, and under a random change of equal size."""
+    """What a model writes as it is, under changes, and under a random change of equal size, if there is one."""
 
     before: str
     after: str
-    random: str
+    random: str | None
 
 
 def written_with(
@@ -257,8 +268,9 @@ def written_with(
     prompt.bundle.must_ask("next", "words")
     found = changes_of(changes)
     cases = one_case(prompt=prompt)
-    (random,) = random_like(found, cases, (seed,))
-    return TwoTexts(*(_write(cases, these, most, temperature, seed) for these in ((), found, random)))
+    drawn = random_like(found, cases, 1, seed)
+    written = [_write(cases, these, most, temperature, seed) for these in ((), found, *drawn)]
+    return TwoTexts(*written[:2], written[2] if drawn else None)
 
 
 def _write(cases: Cases, changes: Sequence[Change], most: int, temperature: float, seed: int) -> str:

@@ -158,7 +158,9 @@ def _shares(
         return None
     chosen = layer * length + here
     others = [one for one in range(len(sites) * length) if one != chosen]
-    drawn = [others[int(torch.randint(len(others), (), generator=generator))] for _ in range(controls)]
+    if len(others) < controls:
+        return None
+    drawn = [others[place] for place in torch.randperm(len(others), generator=generator)[:controls]]
     ends, given = run(first, sites=sites)
     edits: dict[str, Edit] = {}
     for number, site in enumerate(sites):

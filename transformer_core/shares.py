@@ -1,0 +1,89 @@
+"""Shares that were counted, how far they can be trusted, and whether two of the same texts can be told apart.
+
+Intervals of a share: Wilson 1927; of a difference: percentiles of resampled texts (Efron 1979); the sign test is exact.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
+SIDES = (2.5, 97.5)
+RESAMPLED = 2_000
+TOLD_APART = 0.05  # the sign test's chance below which two shares are told apart
+
+
+def wilson(right: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the 95 % interval of a share that was right in so many of counts; nan where that is 0.
+
+    Shapes:
+        right, counts, returns: (bin,)
+    """
+    n = np.where(counts > 0, counts, np.nan)
+    share, spread = right / n, SIDE**2 / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = np.sqrt(share * (1 - share) * spread + spread**2 / 4) / (1 + spread)
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """Return the bounds of one share of so many with 95 % confidence, as of wilson."""
+    low, high = wilson(np.array([share * count]), np.array([count]))
+    return float(low[0]), float(high[0])
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The same texts answered twice.
+
+    Args:
+        moved: the share of right answers, second minus first; low, high: the bounds of 95 % of resampled texts.
+        better, worse: how many texts have more, and fewer, right answers the second time.
+        chance: of so uneven a split of those, were each as likely to get better as worse; 1 where there is none.
+    """
+
+    moved: float
+    low: float
+    high: float
+    better: int
+    worse: int
+    chance: float
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the sign test tells the two apart."""
+        return self.chance < TOLD_APART
+
+
+def paired(first: np.ndarray, second: np.ndarray, counts: np.ndarray) -> Paired:
+    """Compare how many answers were right, text by text.
+
+    Shapes:
+        first, second, counts: (text,), right answers, and how many were asked for
+    """
+    moved = second - first
+    bounds = np.percentile(_resampled(moved, counts), SIDES)
+    better, worse = int((moved > 0).sum()), int((moved < 0).sum())
+    split = better + worse
+    tail = sum(math.comb(split, few) for few in range(min(better, worse) + 1)) / 2**split
+    share = float(moved.sum() / counts.sum())
+    return Paired(share, min(float(bounds[0]), share), max(float(bounds[1]), share), better, worse, min(1.0, 2 * tail))
+
+
+def share_interval(right: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+    """Return the bounds of the share of right answers with 95 % confidence: Wilson's where each text is asked for one,
+    else those of resampled texts, since the answers to one text depend on each other.
+
+    Shapes:
+        right, counts: (text,)
+    """
+    if (counts == 1).all():
+        return interval(float(right.mean()), len(right))
+    low, high = np.percentile(_resampled(right, counts), SIDES)
+    return float(low), float(high)
+
+
+def _resampled(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    rows = np.random.default_rng(0).integers(len(sums), size=(RESAMPLED, len(sums)))
+    return sums[rows].sum(-1) / counts[rows].sum(-1)
