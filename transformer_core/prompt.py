@@ -25,6 +25,10 @@ class Prompt:
         """The text as the model reads it; ValueError as of Tokenizer.encode."""
         return self.bundle.tokenizer.encode(self.text, self.pair, max_len=self.n_tokens)
 
+    def with_text(self, text: str) -> "Prompt":
+        """Another text to the same model, as much of it as that can read."""
+        return Prompt(self.bundle, text, self.bundle.config.max_len)
+
     @property
     def fitting(self) -> "Prompt":
         """The same, cut where the model's places end."""

@@ -1,7 +1,6 @@
 """The page's part on editing: two sentences that differ in a word, and from which layer their verdicts differ."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Text, Values
 from pages.kit.experiment import ask_first, fragment, say
 from pages.kit.glossary import show_prose
-from pages.kit.header import MOST_CHARACTERS, View, pause_of
+from pages.kit.header import View, encoded_whole, pause_of
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.verdict import show_verdict, verdict_of
@@ -39,10 +38,7 @@ def _pair(view: View, other: str) -> Answer[SentencePair]:
     """
     if all(view.encoding.special):
         raise ValueError(t("encoder.no_words"))
-    if not other.strip() or len(other) > MOST_CHARACTERS:
-        raise ValueError(t("encoder.other_unreadable", most=f"{MOST_CHARACTERS:,}"))
-    most = min(view.bundle.config.max_len, max(len(view.encoding), 16) + 16)
-    return ask(sentence_pair, prompt=replace(view.prompt, n_tokens=most), other=other)
+    return ask(sentence_pair, prompt=view.prompt, other=View(view.bundle, encoded_whole(view.bundle, other)).prompt)
 
 
 OTHER = Text(
@@ -60,14 +56,14 @@ def _picture(view: View, values: Values) -> Live:
     Raises:
         ValueError: the sentences are the same.
     """
-    if _alike(view, values[OTHER].value):
+    if _alike(view, values[OTHER]):
         raise ValueError(t("encoder.same_sentence"))
     return _drawn(view, values[OTHER])
 
 
-def _alike(view: View, found: SentencePair) -> bool:
+def _alike(view: View, answer: Answer[SentencePair]) -> bool:
     """Return whether the sentences are the same, or nothing in one stands for anything in the other."""
-    return not len(found.pairs) or (not any(found.changed) and len(found.pairs) == len(view.encoding))
+    return not len(answer.value.pairs) or answer.arguments["other"].encoding.ids == view.encoding.ids
 
 
 def _drawn(view: View, answer: Answer[SentencePair]) -> Live:
@@ -76,7 +72,7 @@ def _drawn(view: View, answer: Answer[SentencePair]) -> Live:
         f"encoder_{name}": verdict_of(view.bundle.labels, probabilities.tolist())
         for name, probabilities in zip(SIDES, found.probabilities, strict=True)
     }
-    if _alike(view, found):
+    if _alike(view, answer):
         return Live(verdicts=verdicts)
     figure = spread_figure(
         found.spread,
@@ -117,7 +113,7 @@ def _show(view: View) -> None:
     if not len(found.pairs):
         st.info(t("encoder.nothing_aligned"), icon=":material/info:")
         return
-    if _alike(view, found):
+    if _alike(view, answer):
         st.info(t("encoder.same_sentence"), icon=":material/info:")
         return
     (spread,) = (one for one in live.pictures if isinstance(one, Picture))
@@ -156,7 +152,7 @@ def _show_parting(view: View, drawings: Sequence[Drawing]) -> None:
     answer = drawings[0].answer
     found, names = answer.value, depth_names(view)
     options = {str(depth): name for depth, name in enumerate(names)}
-    about = f"{view.name} | {answer.arguments['other']}"
+    about = f"{view.name} | {answer.arguments['other'].text}"
     cover = ask_first(section("encoder", "try_edit"), options, name="encoder_edit", about=about)
     cover.judge(str(found.told_apart))
     with cover.picture():

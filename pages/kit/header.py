@@ -203,6 +203,17 @@ def linked_view() -> View:
     return View(bundle, encoding)
 
 
+def encoded_whole(bundle: Bundle, text: str) -> Encoding:
+    """Return a text beside the one in the box as a model reads it: as many of its whole words as are read at a time.
+
+    Raises:
+        ValueError: as of encoded.
+    """
+    most = min(MOST_TOKENS, bundle.config.max_len)
+    found = encoded(bundle, text, max_len=most)
+    return bundle.tokenizer.encode(whole_words(found), max_len=most) if found.truncated else found
+
+
 def whole_words(cut: Encoding) -> str:
     """Return the text of a cut encoding up to its last whole word; up to its last token where that is one long word."""
     if not cut.truncated:

@@ -1,7 +1,5 @@
 """Patch: one activation of this text put into another one, everywhere in turn; exact, and by the gradient."""
 
-from dataclasses import replace
-
 import numpy as np
 import streamlit as st
 
@@ -10,7 +8,7 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.header import MOST_TOKENS, View, encoded
+from pages.kit.header import View, encoded_whole
 from pages.kit.matrix import PIN, Picture, export_picture, show_picture
 from pages.kit.refusals import read_or_last
 from pages.kit.url import in_url
@@ -37,6 +35,7 @@ from transformer_core.analysis.lab.patching import (
     sites_of,
 )
 from transformer_core.bundle import Bundle
+from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
 MOST_EXACT = 6_000
@@ -67,7 +66,7 @@ def read_other(view: View, bundle: Bundle) -> Encoding:
         ValueError: neither that nor the suggested one can be read; in words for the page.
     """
     encoding, instead = read_or_last(
-        OTHER.name, OTHER.read(view), other_text(view), lambda text: encoded(bundle, text, max_len=MOST_TOKENS)
+        OTHER.name, OTHER.read(view), other_text(view), lambda text: encoded_whole(bundle, text)
     )
     if instead:
         st.caption(instead)
@@ -90,23 +89,22 @@ def _show(view: View) -> None:
     with shown_place:
         shown = SHOWN.show()
     try:
-        encoding = read_other(view, view.bundle)
-        needed = passes_needed(prompt=view.prompt, other=encoding.text, stack=stack)
+        second = View(view.bundle, read_other(view, view.bundle))
+        needed = passes_needed(prompt=view.prompt, other=second.prompt, stack=stack)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
     if needed > MOST_EXACT and not st.toggle(t("lab.many_passes", count=f"{needed:,}"), key="lab_many"):
         return
-    _show_maps(view, encoding, stack, shown, needed)
+    _show_maps(view, second, stack, shown, needed)
 
 
-def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int) -> None:
-    other = second.text
+def _show_maps(view: View, second: View, stack: str, shown: str, needed: int) -> None:
     place_of_effect = st.container()
     options = options_of("lab.patch_{}", ("changed", "last", "elsewhere"))
     cover = ask_first(t("lab.patch_ask"), options, name="lab_patch", about=view.bundle.name)
     with cover.picture():
-        answer: Answer[PatchMap] | None = _ask_map(view, other, stack, needed)
+        answer: Answer[PatchMap] | None = _ask_map(view, second.prompt, stack, needed)
         if answer is None:
             return
         found = answer.value
@@ -127,10 +125,10 @@ def _show_maps(view: View, second: Encoding, stack: str, shown: str, needed: int
         _show_cell(view, answer, second, stack)
     cover.judge(_where(found), t("lab.patch_measured", **_strongest(found)))
     if minimal_pairs(view.bundle):
-        _show_on_pairs(view, found, other, stack)
+        _show_on_pairs(view, found, second.prompt, stack)
 
 
-def _ask_map(view: View, other: str, stack: str, needed: int) -> Answer[PatchMap] | None:
+def _ask_map(view: View, other: Prompt, stack: str, needed: int) -> Answer[PatchMap] | None:
     brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= MOST_AT_ONCE
     asked, words = {"other": other, "stack": stack, "answer": measured(view)}, t("lab.patching", count=f"{needed:,}")
     try:
@@ -156,7 +154,7 @@ def _picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Pi
         filename=f"lab_patch_{shown}",
         cell=cell,
         cell_panel=panel,
-        version=f"{shown}|{stack}|{view.encoding.text}|{answer.arguments['other']}",
+        version=f"{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}",
     )
     return Picture("lab_patch_map", figure, answer, {"shown": shown})
 
@@ -173,7 +171,7 @@ def _heads_picture(view: View, answer: Answer[PatchMap], stack: str, shown: str)
         filename=f"lab_patch_heads_{shown}",
         cell=None,
         cell_panel=None,
-        version=f"heads|{shown}|{stack}|{view.encoding.text}|{answer.arguments['other']}",
+        version=f"heads|{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}",
     )
     return Picture("lab_patch_heads", figure, answer, {"shown": shown})
 
@@ -193,7 +191,7 @@ def _chosen(found: PatchMap) -> tuple[int, int, int]:
     return 0, 0, next((pair for pair, differs in enumerate(found.changed) if differs), 0)
 
 
-def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: str) -> None:
+def _show_cell(view: View, answer: Answer[PatchMap], second: View, stack: str) -> None:
     """Show the outcome with the chosen activation put into the other text."""
     found = answer.value
     place, layer, pair = _chosen(found)
@@ -203,7 +201,7 @@ def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: st
     own = measured(view)
     effect = ask_once(
         intervene,
-        prompt=replace(view, encoding=second).prompt,
+        prompt=second.prompt,
         changes=changes,
         answer=_own_answer(view) if own is None else own,
         controls=N_CONTROLS,
@@ -214,7 +212,7 @@ def _show_cell(view: View, answer: Answer[PatchMap], second: Encoding, stack: st
 
 
 @experiment("lab_pairs", "lab.pairs", icon=":material/dataset:")
-def _show_on_pairs(view: View, found: PatchMap, other: str, stack: str) -> None:
+def _show_on_pairs(view: View, found: PatchMap, other: Prompt, stack: str) -> None:
     """Show, in a box, what the same place brings back on built-in pairs, beside random places."""
     place, layer, pair = _chosen(found)
     position, words = int(found.pairs[pair][0]), t("lab.reading_pairs")

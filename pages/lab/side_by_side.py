@@ -44,8 +44,8 @@ def _show(view: View) -> None:
     if bundle is None:
         return
     try:
-        encoding = read_other(view, bundle)
-        sites = _common_sites(view, View(bundle, encoding))
+        second = View(bundle, read_other(view, bundle))
+        sites = _common_sites(view, second)
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
@@ -58,8 +58,7 @@ def _show(view: View) -> None:
     heads = min(getattr(one.config, "n_heads", 1) for one in (view.bundle, bundle)) if headed else 1
     with head_place:
         head = Slider("lab_side_head", 0, heads - 1, 0, label="lab.head").show()
-    second = {"second_bundle": bundle, "second_text": encoding.text}
-    answer = ask_once(side_by_side, prompt=view.prompt, **second, site=site, head=head)
+    answer = ask_once(side_by_side, prompt=view.prompt, second=second.prompt, site=site, head=head)
     _show_tables(answer, site)
     _show_layers(answer)
     _show_cka(answer, site)
@@ -95,7 +94,7 @@ def _show_tables(answer: Answer[SideBySide], site: str) -> None:
         strings("lab_side"),
         strings("matrix"),
         filename="lab_side",
-        version=f"{site}|{answer.arguments['head']}|{answer.arguments['prompt'].text}|{answer.arguments['second_text']}",
+        version=f"{site}|{answer.arguments['head']}|{answer.arguments['prompt'].text}|{answer.arguments['second'].text}",
         kind=kind,
     )
     picture = Picture("lab_side", figure, answer)
@@ -135,7 +134,7 @@ def _show_cka(answer: Answer[SideBySide], site: str) -> None:
         strings("lab_cka"),
         strings("matrix"),
         filename="lab_cka",
-        version=f"{site}|{arguments['prompt'].text}|{arguments['second_text']}|{arguments['second_bundle'].name}",
+        version=f"{site}|{arguments['prompt'].text}|{arguments['second'].text}|{arguments['second'].bundle.name}",
         kind="probability",
     )
     picture = Picture("lab_cka", figure, answer)

@@ -72,7 +72,7 @@ def mapped() -> list[float]:
         dots = "." * (end + 1)
         prompt = Prompt(bundle, f"{FIRST}{dots}"[:200], 16)
         begun = time.perf_counter()
-        found = patch_map(prompt=prompt, other=f"{OTHER}{dots}", stack="encoder")
+        found = patch_map(prompt=prompt, other=Prompt(bundle, f"{OTHER}{dots}", 16), stack="encoder")
         times.append(time.perf_counter() - begun)
         assert found.exact.shape == (3, 4, 16), found.exact.shape
     return times[1:]

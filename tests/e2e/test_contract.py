@@ -144,7 +144,6 @@ def choose(page: Page, name: str, part: str) -> None:
     page.wait_for_function(
         "([key, said]) => said.includes(new URLSearchParams(location.search).get(key))",
         arg=[key, [part, None] if part == parts[0] else [part]],
-        timeout=60_000,
     )
     rest(page)
 

@@ -84,7 +84,7 @@ def test_a_word_without_end_makes_no_page_wider(page: Page, address: str, part: 
     visit(page, address, "translation", translation_part=part)
     type_text(page, "\U0001f000" * 2_000)
     expect(page.get_by_role("textbox").first).to_have_value("\U0001f000" * 2_000)
-    expect(page.get_by_text("tokens are read")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("tokens are read")).to_be_visible()
     rest(page)
     wide = "() => { const main = document.querySelector('.stMain'); return main.scrollWidth - main.clientWidth; }"
     assert page.evaluate(wide) <= 0
@@ -101,7 +101,7 @@ def test_ten_megabytes_pasted_are_refused_in_words_and_the_page_lives_on(page: P
           box.dispatchEvent(new Event("input", { bubbles: true }));
         }"""
     )
-    expect(page.get_by_text("10,485,760 characters")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("10,485,760 characters")).to_be_visible()
     type_text(page, TEXT)
     wait_painted(page, f"0.0|{TEXT}")
 

@@ -26,7 +26,7 @@ def zipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
 def bring(page: Page, address: str, path: Path) -> None:
     """Upload a zip and open it."""
     page.goto(f"{address}/my_model?my_model_from=zip")
-    page.get_by_role("combobox").first.wait_for(timeout=60_000)
+    page.get_by_role("combobox").first.wait_for()
     settle(page)
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_role("button", name="Open it").click()

@@ -25,7 +25,6 @@ TEXT = "A slow film, but not a bad one"
 LONG = "lang=en&d_model=32&n_heads=2&n_layers=1&epochs=40"
 CLIENT = "vitrine"
 KEY = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})
-TIMEOUT = 60_000
 
 
 @pytest.fixture
@@ -80,8 +79,8 @@ def test_a_fresh_server_shows_a_deep_link_whole_and_a_run_is_its_makers_and_the_
     ann = person("about:blank", locale="en-GB")
     is_whole(ann, network, "Attention")
     ann.goto(f"{network}/train?{LONG}")
-    ann.get_by_role("button", name=EN["train.start"]).click(timeout=TIMEOUT)
-    ann.wait_for_url("**run=**", timeout=TIMEOUT)
+    ann.get_by_role("button", name=EN["train.start"]).click()
+    ann.wait_for_url("**run=**")
     expect(stop_button(ann)).to_be_visible()
     link = ann.url
 
@@ -94,7 +93,7 @@ def test_a_fresh_server_shows_a_deep_link_whole_and_a_run_is_its_makers_and_the_
     expect(stop_button(ann)).to_be_visible()
 
     admin = person(f"{network}/server?lang=en")
-    admin.get_by_label(EN["server.secret"]).fill("a guess", timeout=TIMEOUT)
+    admin.get_by_label(EN["server.secret"]).fill("a guess")
     admin.get_by_role("button", name=EN["server.enter"]).click()
     expect(admin.get_by_text(EN["server.wrong"])).to_be_visible()
     admin.get_by_label(EN["server.secret"]).fill("a long secret")
@@ -218,8 +217,8 @@ def test_whoever_is_named_is_the_administrator_after_signing_in_and_nobody_else(
     for email, named in (("ann@example.org", True), ("eve@example.org", False)):
         Provider.email = email
         page = person(f"{trusting}/server?lang=en")
-        page.get_by_role("button", name=EN["server.sign_in"]).click(timeout=TIMEOUT)
-        page.wait_for_url(re.compile(r":[0-9]+/(\?|$)"), timeout=TIMEOUT)  # the provider has sent the browser back
+        page.get_by_role("button", name=EN["server.sign_in"]).click()
+        page.wait_for_url(re.compile(r":[0-9]+/(\?|$)"))  # the provider has sent the browser back
         page.goto(f"{trusting}/server?lang=en")
         if named:
             expect(page.get_by_text(EN["server.people"])).to_be_visible()

@@ -203,7 +203,7 @@ def test_a_lecture_begins_a_run_and_comes_back_to_it(own_page: Page, address: st
     small = "preset=quick&examples=200&held_out=100&epochs=1&frames=4"
     page.goto(f"{address}/train?{small}&lang=en&tour={name}&scene=2")
     page.get_by_role("button", name="Start training").click()
-    page.wait_for_url(re.compile(r"[?&]run="), timeout=60_000)
+    page.wait_for_url(re.compile(r"[?&]run="))
     run = re.search(r"[?&]run=([a-z0-9]+)", page.url)
     assert run is not None
     bar = page.locator(".st-key-tour")
@@ -212,4 +212,4 @@ def test_a_lecture_begins_a_run_and_comes_back_to_it(own_page: Page, address: st
         expect(bar).to_contain_text(scene.title)
     assert lecture.scenes[6].state["run"] == "newest"
     page.wait_for_url(re.compile(rf"/train\?.*run={run[1]}"))
-    expect(page.get_by_role("button", name="Export")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Export")).to_be_visible()

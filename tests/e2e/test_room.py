@@ -192,7 +192,7 @@ def test_a_lecture_opens_anywhere_with_its_figures_alive(
     box = own_page.locator(f"[class*='st-key-lecture_{name}']")
     box.get_by_text(said["lectures.take_home"], exact=True).click()
     button = box.get_by_role("button", name=said["lectures.save_file"])
-    button.wait_for(timeout=240_000)
+    button.wait_for()
     file = download(own_page, button, tmp_path)
     assert file.stat().st_size < MOST_BYTES_OF_A_FILE
     at_home.goto(file.as_uri())

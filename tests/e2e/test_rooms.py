@@ -109,7 +109,7 @@ def test_the_table_of_cosines_is_the_librarys_at_every_stage(page: Page, address
 @pytest.mark.nightly
 def test_the_map_is_searched_and_its_files_hold_its_points(page: Page, address: str, tmp_path: Path) -> None:
     visit(page, address, "embeddings", embeddings_part="map", embeddings_method="space", embeddings_count="250")
-    expect(page.locator(".js-plotly-plot")).to_be_visible(timeout=60_000)
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
     page.get_by_role("textbox", name="Find words on the map").fill("nosuchword")
     expect(page.get_by_text("Not on this map: nosuchword")).to_be_visible()
     page.get_by_text("Export", exact=True).click()
@@ -254,7 +254,7 @@ def test_layers_a_class_and_a_second_sentence_have_the_librarys_numbers(page: Pa
     other = TEXT.replace("loved", "hated")
     with page.expect_response("**/live/encoder/edit?*hated*"):
         page.get_by_role("textbox", name="The second sentence").fill(other)
-    pair = sentence_pair(prompt=Prompt(BUNDLE, TEXT, 64), other=other)
+    pair = sentence_pair(prompt=Prompt(BUNDLE, TEXT, 64), other=Prompt(BUNDLE, other, 64))
     wait_painted(page, f"spread|{'|'.join(pair.labels)}")
     wait_link(page, encoder_other=other)
     page.get_by_text("layer 3", exact=True).first.click()

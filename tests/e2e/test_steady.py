@@ -57,7 +57,7 @@ def test_typing_moves_nothing_and_the_picture_on_the_first_screen_follows(page: 
     drawn = page.evaluate("() => window.pictureOf()")
     page.get_by_role("textbox").first.press("End")
     page.keyboard.type(" and bad", delay=50)
-    page.wait_for_function("(drawn) => window.pictureOf() !== drawn", arg=drawn, polling=100, timeout=60_000)
+    page.wait_for_function("(drawn) => window.pictureOf() !== drawn", arg=drawn, polling=100)
     rest(page)
     if page.evaluate("() => window.pictureOf()") == drawn:
         wrong.append("the picture does not follow the sentence")
@@ -125,7 +125,7 @@ MOST_SHIFT = {  # of parts whose own words change with the sentence's, beside nu
 def shifted(page: Page, text: str) -> float:
     """Return how far things moved since WATCH, as the browser weighs it, once the page has run with this text."""
     said = "(text) => new URLSearchParams(location.search).get('text') === text"  # the server writes the link
-    page.wait_for_function(said, arg=text, timeout=60_000)
+    page.wait_for_function(said, arg=text)
     rest(page)
     return page.evaluate("() => window.shift")
 
@@ -185,7 +185,7 @@ def test_one_tap_shows_a_covered_picture_where_it_stands(
     picture = page.locator(f".st-key-cover_{name}")
     judged = page.locator(f".st-key-cover_{name}_judged")
     first = picture.locator(mark).first
-    first.wait_for(state="attached", timeout=60_000)
+    first.wait_for(state="attached")
     assert float(picture.evaluate("it => getComputedStyle(it).opacity")) < 1
     assert "blur" in first.evaluate("it => getComputedStyle(it).filter")
     assert picture.evaluate("it => getComputedStyle(it).pointerEvents") == "none"

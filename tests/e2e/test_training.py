@@ -20,7 +20,6 @@ SMALL = f"{DATA}&epochs=2&d_model=16&n_heads=2&d_ff=16"
 LONG = SMALL.replace("examples=256", "examples=2000").replace("epochs=2", "epochs=200")
 RECURRENT = f"{DATA}&epochs=2&d_model=16"
 TINY = "epochs=2&frames=2&points=40&d_model=16&n_heads=2&d_ff=16&n_layers=1&max_len=16&threads=1"
-A_MINUTE = 60_000
 UNCUT = "(labels) => labels.every((label) => label.scrollWidth <= label.clientWidth)"
 FOOD = ("noodle", "pepper", "saffron", "dumpling", "radish", "basil")
 TRAVEL = ("harbour", "suitcase", "glacier", "tramway", "lagoon", "passport")
@@ -40,14 +39,14 @@ def start(page: Page, address: str, settings: str) -> str:
 
 def begun(page: Page) -> str:
     """Press Start and return the run's id."""
-    page.get_by_role("button", name="Start training").click(timeout=A_MINUTE)
-    page.wait_for_url(re.compile(r"[?&]run="), timeout=A_MINUTE)
+    page.get_by_role("button", name="Start training").click()
+    page.wait_for_url(re.compile(r"[?&]run="))
     return parse_qs(urlsplit(page.url).query)["run"][0]
 
 
 def wait_finished(page: Page) -> None:
     """Wait until the page tells what the run came to and the film stands at its last frame."""
-    expect(page.get_by_text("Held-out accuracy").first).to_be_visible(timeout=2 * A_MINUTE)
+    expect(page.get_by_text("Held-out accuracy").first).to_be_visible()
     expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 3 of 0 to 3"))
 
 
@@ -58,7 +57,7 @@ def test_a_run_is_watched_to_its_end_found_again_by_its_link_and_the_model_of_a_
     wait_finished(page)
     expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("^step 16 "))
     page.get_by_role("slider").press("ArrowLeft")
-    page.wait_for_url(re.compile("[?&]frame=2(&|$)"), timeout=A_MINUTE)
+    page.wait_for_url(re.compile("[?&]frame=2(&|$)"))
     other = page.context.new_page()
     other.goto(page.url)
     expect(other.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 2 of 0"))
@@ -69,9 +68,9 @@ def test_a_run_is_watched_to_its_end_found_again_by_its_link_and_the_model_of_a_
     other.wait_for_function(UNCUT, arg=labels.element_handles())
     other.close()
     page.get_by_role("button", name="Open this moment's model").click()
-    page.wait_for_url(re.compile("/attention"), timeout=A_MINUTE)
+    page.wait_for_url(re.compile("/attention"))
     settle(page)
-    page.locator(".vm[data-painted]").first.wait_for(timeout=A_MINUTE)
+    page.locator(".vm[data-painted]").first.wait_for()
     model = parse_qs(urlsplit(page.url).query)["model"][0]
     assert model.startswith(f"run:{run}@")
     expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^run: .*frame 2"))
@@ -90,16 +89,16 @@ def test_a_run_is_told_on_every_page_stopped_and_taken_up_again_after_the_tab_wa
     expect(sign).to_contain_text(re.compile(r"quick · 2000 examples.*step .* of 12,600"))
     other = page.context.new_page()
     other.goto(f"{address}/train?run={run}")
-    other.get_by_role("button", name="Stop").click(timeout=A_MINUTE)
+    other.get_by_role("button", name="Stop").click()
     expect(sign).to_contain_text("stopped")
     page.locator(".uw-open").click()
-    page.wait_for_url(re.compile(f"/train.*run={run}"), timeout=A_MINUTE)
+    page.wait_for_url(re.compile(f"/train.*run={run}"))
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     expect(sign).to_be_hidden()
     page.goto("about:blank")
     again = other.get_by_role("button", name="Resume")
-    again.click(timeout=A_MINUTE)
-    other.get_by_role("button", name="Stop").click(timeout=A_MINUTE)
+    again.click()
+    other.get_by_role("button", name="Stop").click()
     expect(again).to_be_visible()
 
 
@@ -110,14 +109,14 @@ def test_compare_opens_while_the_list_of_runs_is_open_and_its_link_has_the_momen
     second = start(page, address, SMALL.replace("epochs=2", "epochs=3") + "&seed=2")
     wait_finished(page)
     page.get_by_text("Runs on this server").click()
-    page.wait_for_url(re.compile("runs_open=on"), timeout=A_MINUTE)
+    page.wait_for_url(re.compile("runs_open=on"))
     page.get_by_role("button", name="Compare", exact=True).click()
-    page.wait_for_url(re.compile("/compare"), timeout=A_MINUTE)
+    page.wait_for_url(re.compile("/compare"))
     slider = page.get_by_role("slider")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("frame 3 of A, 3 of B"))
     assert parse_qs(urlsplit(page.url).query)["run"] == [second]
     slider.press("ArrowLeft")
-    page.wait_for_url(re.compile("[?&]frame="), timeout=A_MINUTE)
+    page.wait_for_url(re.compile("[?&]frame="))
     said = slider.get_attribute("aria-valuetext")
     other = page.context.new_page()
     other.goto(page.url)
@@ -134,7 +133,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def choose_table(page: Page, table: Path) -> None:
     """Choose to learn from a file, and bring it."""
-    page.set_default_timeout(A_MINUTE)
     expect(page.get_by_role("combobox", name="Learn from")).to_be_visible()
     settle(page)
     page.get_by_role("combobox", name="Learn from").click()
@@ -147,7 +145,7 @@ def choose_table(page: Page, table: Path) -> None:
 def finished(page: Page) -> RunStore:
     """Press Start, wait for the run's end, and return it from its folder."""
     run = begun(page)
-    expect(page.locator(".vf-state")).to_contain_text("finished", timeout=2 * A_MINUTE)
+    expect(page.locator(".vf-state")).to_contain_text("finished")
     return RunList(Path(os.environ["VITRINE_RUNS"])).open(run)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 300  # seconds; it bounds a failure alone, also where the machine does a dozen other things
 
 
 def nightly_but(cases: Iterable[Any], gate: Collection[Any] | Callable[[Any], bool]) -> list[Any]:

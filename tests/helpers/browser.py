@@ -13,12 +13,13 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page, Playwright
 
+from tests import helpers
 from tests.helpers import ROOT
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 
-PATIENCE = 120_000  # milliseconds; it bounds a failure alone
+PATIENCE = 1_000 * helpers.PATIENCE  # milliseconds
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 ALL = """
 const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>

@@ -180,7 +180,7 @@ def watch(page: Page, address: str, runs: str = "runone01", frame: int | None = 
 
 def wait_frame(page: Page, frame: int) -> None:
     """Wait until this frame is shown, counted from 0."""
-    page.locator(f".vf[data-frame='{frame}']:not([data-version='0'])").wait_for(timeout=60_000)
+    page.locator(f".vf[data-frame='{frame}']:not([data-version='0'])").wait_for()
 
 
 def told(page: Page, name: str) -> list:

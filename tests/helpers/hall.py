@@ -23,7 +23,7 @@ def project(page: Page, address: str, scene: int = 1, language: str = "en", name
 
 def wait_ready(page: Page, scene: int) -> None:
     """Wait until a scene's figures are there."""
-    page.wait_for_selector(f"main.screens[data-ready='{scene}']", timeout=60_000)
+    page.wait_for_selector(f"main.screens[data-ready='{scene}']")
 
 
 def screen(page: Page) -> FrameLocator:

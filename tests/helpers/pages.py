@@ -22,7 +22,7 @@ from streamlit.util import calc_hash
 
 from pages.language import words
 from pages.room import Page
-from tests.helpers import ROOT
+from tests.helpers import PATIENCE, ROOT
 
 T = TypeVar("T")
 NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
@@ -46,7 +46,7 @@ def run(page: str = "home", **query: str | list[str]) -> AppTest:
 
 def first_screen(page: str = "home", **query: str | list[str]) -> AppTest:
     """Open a page with these values in the URL and no others."""
-    app = AppTest.from_file(str(ENTRY), default_timeout=120)
+    app = AppTest.from_file(str(ENTRY), default_timeout=PATIENCE)
     for name, value in query.items():
         app.query_params[name] = value
     app._page_hash = calc_hash(page)  # switch_page would have to run the front page first

@@ -26,7 +26,6 @@ def wait_link(page: Page, **asked: str | None) -> None:
           return Object.entries(asked).every(([name, value]) => said.get(name) === value);
         }""",
         arg=asked,
-        timeout=60_000,
     )
     settle(page)
 

@@ -308,7 +308,7 @@ def arrives_in_layer(*, prompt: Prompt, other: str) -> Finding:
     Raises:
         ValueError: as patch_map.
     """
-    found = patch_map(prompt=prompt, other=other, stack=patched_stacks(prompt.bundle)[0])
+    found = patch_map(prompt=prompt, other=prompt.with_text(other), stack=patched_stacks(prompt.bundle)[0])
     last = found.exact[0][:, -1]
     enough = np.flatnonzero(last > HALF)
     return Finding(str(int(enough[0])) if enough.size else "never", float(last[enough[0] if enough.size else -1]))
@@ -323,7 +323,7 @@ def gradient_foretells(*, prompt: Prompt, other: str) -> Finding:
     Raises:
         ValueError: as patch_map.
     """
-    found = patch_map(prompt=prompt, other=other, stack=patched_stacks(prompt.bundle)[0])
+    found = patch_map(prompt=prompt, other=prompt.with_text(other), stack=patched_stacks(prompt.bundle)[0])
     word = agreement_word(found.agreement.rho)
     return Finding("hardly" if word == "none" else word, found.agreement.rho)
 

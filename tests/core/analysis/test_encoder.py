@@ -86,7 +86,7 @@ def test_bias_and_products_add_up_to_the_logit(shape: dict, target: int | None) 
 
 
 def test_equal_sentences_are_never_told_apart() -> None:
-    found = sentence_pair(prompt=Prompt(small_bundle(), TEXT, 12), other=TEXT)
+    found = sentence_pair(prompt=(prompt := Prompt(small_bundle(), TEXT, 12)), other=prompt)
     assert not any(found.changed)
     assert found.distances.max() == 0
     assert found.spread.max() == 0
@@ -95,7 +95,7 @@ def test_equal_sentences_are_never_told_apart() -> None:
 
 def test_one_word_differs_at_the_embedding_and_spreads() -> None:
     bundle, other = small_bundle(), "a glass box a box"
-    found = sentence_pair(prompt=Prompt(bundle, TEXT, 12), other=other)
+    found = sentence_pair(prompt=Prompt(bundle, TEXT, 12), other=Prompt(bundle, other, 12))
     assert sum(found.changed) == 1
     changed = found.changed.index(True)
     assert found.labels[changed] == "bell → box"

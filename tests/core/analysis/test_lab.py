@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.helpers import nightly_but
 from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
+from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.analysis.lab import cases
 from transformer_core.analysis.lab.cases import one_case
 from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
@@ -41,19 +42,20 @@ def test_the_shares_are_those_of_the_maps_of_each_pair(name: str, role: str) -> 
     bundle, (text, other) = shipped(name), TEXTS[name]
     (stack,) = patched_stacks(bundle)
     prompt = Prompt(bundle, text, 64)
-    own = patch_map(prompt=prompt, other=other, stack=stack)
+    there = Prompt(bundle, other, 64)
+    own = patch_map(prompt=prompt, other=there, stack=stack)
     ids = bundle.tokenizer.encode(text).ids
     read = {"gpt": len(ids) - 1, "bert": ids.index(bundle.tokenizer.mask_id or -1) if name == "bert" else 0}
     position = own.pairs[own.changed.index(True)][0] if role == "changed" else read.get(name, 0)
     found = patch_on_pairs(
-        prompt=prompt, other=other, stack=stack, place="attention", layer=2, position=int(position), controls=3
+        prompt=prompt, other=there, stack=stack, place="attention", layer=2, position=int(position), controls=3
     )
     assert found.offset == (None if role == "read" else 0)
     assert found.random.shape == (3, len(found.pairs))
     assert len(found.pairs) + found.left_out == len(minimal_pairs(bundle)) >= 30
     for index in (0, len(found.pairs) // 2, -1):
         first, second = found.pairs[index]
-        exact = patch_map(prompt=Prompt(bundle, first, 64), other=second, stack=stack)
+        exact = patch_map(prompt=Prompt(bundle, first, 64), other=Prompt(bundle, second, 64), stack=stack)
         place = len(exact.labels) - 1 if name == "gpt" else 0
         if name == "bert":
             place = exact.labels.index("[MASK]")
@@ -93,12 +95,12 @@ def test_the_pairs_say_where_they_come_from_and_differ_in_a_word() -> None:
 
 
 def test_a_model_without_pairs_or_a_place_that_is_not_there_is_told() -> None:
-    text, asked = "the glass bell rings", {"other": "the glass box rings", "position": 0}
+    text = "the glass bell rings"
+    prompt = Prompt(bundle_of("lm gru"), text, 20)
     with pytest.raises(ValueError, match="no pairs are built in"):
-        patch_on_pairs(
-            prompt=Prompt(bundle_of("lm gru"), text, 20), stack="recurrent", place="residual", layer=0, **asked
-        )
+        patch_on_pairs(prompt=prompt, other=prompt, stack="recurrent", place="residual", layer=0, position=0)
     prompt = Prompt(shipped("sentiment"), text, 20)
+    asked = {"other": prompt.with_text("the glass box rings"), "position": 0}
     for wrong, said in (({"place": "cross"}, "place="), ({"layer": 4}, "layer=4"), ({"controls": 99}, "controls=99")):
         with pytest.raises(ValueError, match=said):
             patch_on_pairs(prompt=prompt, **({"stack": "encoder", "place": "residual", "layer": 0} | asked | wrong))
@@ -122,10 +124,60 @@ def test_cka_is_that_of_its_definition_for_tables_of_other_widths() -> None:
     assert np.isnan(linear_cka([np.ones((9, 4))], others)).all()
 
 
+WORDS = st.lists(
+    st.sampled_from(["the", "film", "was", "not", "very", "good", "at", "all", "and", "I", "hated", "it", "."]),
+    min_size=1,
+    max_size=40,
+)
+
+
+@settings(max_examples=15)
+@given(first=WORDS, second=WORDS)
+def test_each_of_two_texts_is_read_whole(first: list[str], second: list[str]) -> None:
+    bundle = shipped("sentiment")
+    prompts = [Prompt(bundle, text, len(bundle.tokenizer.encode(text))) for text in (" ".join(first), " ".join(second))]
+    with torch.inference_mode():
+        logits = [bundle.model(torch.tensor([bundle.tokenizer.encode(one.text).ids])) for one in prompts]
+    found = [one[0].double().log_softmax(-1) for one in logits]
+    winner = int(found[0].argmax())
+    expected = [float(one[winner]) for one in found]
+    together = side_by_side(prompt=prompts[0], second=prompts[1], site="encoder.layer0.residual")
+    assert together.answers == pytest.approx(expected, abs=1e-4)
+    assert [len(one) for one in together.rows] == [one.n_tokens for one in prompts]
+    pair = sentence_pair(prompt=prompts[0], other=prompts[1])
+    np.testing.assert_allclose(pair.probabilities, torch.stack(found).exp(), atol=1e-5)
+    if abs(expected[0] - expected[1]) > 1e-2:
+        patched = patch_map(prompt=prompts[0], other=prompts[1], stack="encoder")
+        assert (patched.first, patched.second) == pytest.approx(expected, abs=1e-4)
+        assert patched.unpaired == sum(one.n_tokens for one in prompts) - 2 * len(patched.pairs)
+
+
+def test_the_second_text_counts_whole_where_it_is_longer_than_the_first() -> None:
+    bundle = shipped("gpt")
+    texts = ("The cat sat on the mat. The cat was", "The big brown dog sat on the mat. The dog was")
+    first, second = (Prompt(bundle, text, len(bundle.tokenizer.encode(text))) for text in texts)
+    found = patch_map(prompt=first, other=second, stack="decoder")
+    with torch.inference_mode():
+        ids = bundle.tokenizer.encode(texts[1]).ids
+        own = bundle.model(torch.tensor([bundle.tokenizer.encode(texts[0]).ids]))[0, -1].argmax()
+        expected = bundle.model(torch.tensor([ids]))[0, -1].log_softmax(-1)[own]
+    assert found.second == pytest.approx(float(expected), abs=1e-4)
+    assert found.unpaired == 2
+
+
+def test_tokens_of_two_vocabularies_are_paired_where_they_are_the_same() -> None:
+    found = side_by_side(
+        prompt=Prompt(shipped("gpt"), "Once upon a time", 20),
+        second=Prompt(shipped("gpt-char"), "Once u", 20),
+        site="decoder.layer0.residual",
+    )
+    assert all("→" not in label for label in found.pair_labels)
+
+
 def test_layers_of_two_models_are_compared_each_with_each() -> None:
     first, second = bundle_of("classifier"), bundle_of("classifier post-norm", seed=5)
-    asked = {"prompt": Prompt(first, TEXT, 20), "second_text": TEXT, "site": "encoder.layer0.residual"}
-    found = side_by_side(second_bundle=second, **asked)
+    asked = {"prompt": Prompt(first, TEXT, 20), "site": "encoder.layer0.residual"}
+    found = side_by_side(second=Prompt(second, TEXT, 20), **asked)
     tables = [
         [found_at(one, site, *cases_of(one).inputs)[0].double().numpy() for site in streams(one)["encoder"]]
         for one in (first, second)
@@ -133,7 +185,7 @@ def test_layers_of_two_models_are_compared_each_with_each() -> None:
     expected = [[by_definition(one, other) for other in tables[1]] for one in tables[0]]
     np.testing.assert_allclose(found.cka, expected, atol=1e-5)
     assert found.cka_shuffled.shape == (2, 2)
-    alone = side_by_side(second_bundle=first, **asked)
+    alone = side_by_side(second=asked["prompt"], **asked)
     np.testing.assert_allclose(np.diag(alone.cka), 1.0, atol=1e-9)
     assert (alone.cka_shuffled < 1).all()
 
@@ -141,12 +193,11 @@ def test_layers_of_two_models_are_compared_each_with_each() -> None:
 def test_models_of_other_depths_are_compared_and_too_few_tokens_are_not() -> None:
     first = bundle_of("classifier")
     deeper = MODELS["classifier"](ModelConfig(vocab_size=24, **(MODEL | {"n_layers": 3}))).eval()
-    asked = {"prompt": Prompt(first, TEXT, 20), "second_bundle": replace(first, model=deeper)}
-    asked |= {"site": "encoder.layer0.residual"}
-    found = side_by_side(second_text=TEXT, **asked)
+    asked = {"prompt": Prompt(first, TEXT, 20), "site": "encoder.layer0.residual"}
+    found = side_by_side(second=Prompt(replace(first, model=deeper), TEXT, 20), **asked)
     assert found.cka.shape == found.cka_shuffled.shape == (2, 3)
     assert found.cosine.shape == (2,)
-    apart = side_by_side(second_text="film", **asked)
+    apart = side_by_side(second=Prompt(replace(first, model=deeper), "film", 20), **asked)
     assert apart.cka.shape == (0, 0) or len(apart.pairs) >= FEWEST
 
 

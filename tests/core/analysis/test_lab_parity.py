@@ -98,8 +98,8 @@ def test_the_exact_map_is_that_of_a_loop_over_hooks(name: str) -> None:
     bundle = bundle_of(name)
     (text, other), first = texts_of(name), cases_of(bundle)
     for stack in patched_stacks(bundle):
-        found = patch_map(prompt=Prompt(bundle, text, 20), other=other, stack=stack)
-        second = donor_of(first, other)
+        found = patch_map(prompt=Prompt(bundle, text, 20), other=Prompt(bundle, other, 20), stack=stack)
+        second = donor_of(first, Prompt(bundle, other, 20))
         pairs = position_pairs(first, second, stack)
         low, high = log_prob(second, bundle.model), log_prob(first, bundle.model)
         span, close_by = high - low, 2 * near(first) / min(1.0, abs(high - low))
@@ -126,7 +126,7 @@ def test_the_exact_map_is_that_of_a_loop_over_hooks(name: str) -> None:
 def test_a_patch_alone_takes_one_position_or_all_that_are_aligned(name: str) -> None:
     bundle = bundle_of(name)
     cases, other = cases_of(bundle), texts_of(name)[1]
-    donor = donor_of(cases, other)
+    donor = donor_of(cases, Prompt(bundle, other, 20))
     for site in patched_sites(bundle):
         taken = found_at(bundle, site, *donor.inputs)
         pairs = position_pairs(cases, donor, stack_at(site))
@@ -235,7 +235,7 @@ def test_controls_that_are_read_together_are_those_read_alone(name: str) -> None
     bundle, (text, other) = bundle_of(name), texts_of(name)
     cases = cases_of(bundle)
     site = next(iter(streams(bundle).values()))[0]
-    position = position_pairs(cases, donor_of(cases, other), stack_at(site))[-1]
+    position = position_pairs(cases, donor_of(cases, Prompt(bundle, other, 20)), stack_at(site))[-1]
     tried: list[tuple[LabChange, ...]] = [
         (Steer(site, 0.7, Direction("random", index=3)),),
         (Patch(site, other, *position), Steer(site, -0.4, Direction("random", index=5))),

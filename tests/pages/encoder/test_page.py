@@ -149,12 +149,13 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     box = app.text_input(key="encoder_other@encoder")
     assert box.value == suggested
     assert "encoder_other" not in app.query_params
-    pair = sentence_pair(prompt=Prompt(open_bundle("sentiment"), TEXT, 64), other=suggested)
+    prompt = Prompt(open_bundle("sentiment"), TEXT, 64)
+    pair = sentence_pair(prompt=prompt, other=prompt.with_text(suggested))
     differ = int((pair.spread[0] > 0).sum())
     assert words("en")["encoder.spread_start"].format(differ=differ, count=len(pair.labels)) in told(app)
     other = "The film was not bad, but I loved the ending."
     app.text_input(key="encoder_other@encoder").set_value(other).run()
-    found = sentence_pair(prompt=Prompt(open_bundle("sentiment"), TEXT, 64), other=other)
+    found = sentence_pair(prompt=prompt, other=prompt.with_text(other))
     asks(app)[0].set_value(str(found.told_apart)).run()
     assert words("en")["try.right"] in told(app)
     assert minus(f"{100 * found.moved:+.1f}") in told(app)
@@ -208,7 +209,7 @@ def test_the_scripts_compute_the_same() -> None:
     here = arguments()
     for answer in (
         ask(measures, **here, steps=4, baseline="mask"),
-        ask(sentence_pair, **here, other="The film was bad."),
+        ask(sentence_pair, **here, other=here["prompt"].with_text("The film was bad.")),
         ask(sanity_check, **here, shuffles=1, seed=0),
     ):
         repeats(answer.script, answer.arrays)

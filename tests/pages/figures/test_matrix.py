@@ -21,6 +21,7 @@ from streamlit.testing.v1 import AppTest
 from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
 from pages.figures.standalone import component_assets
 from pages.language import Word
+from tests.helpers import PATIENCE
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
 
 NODE = shutil.which("node")
@@ -36,7 +37,7 @@ def in_node(tmp_path, script: str, **payloads: bytes):
     """
     (tmp_path / "check.mjs").write_text(component_assets("matrix")[0] + load + script, encoding="utf-8")
     command = [NODE, tmp_path / "check.mjs", tmp_path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
 
 
 @pytest.mark.parametrize("kind", ["probability", "signed", "count"])
@@ -277,7 +278,7 @@ def test_page_script_mounts_it():
         assert choice == Choice(None, None)
 
     for _ in range(2):  # a second server in one process registers it anew
-        ran = AppTest.from_function(script, default_timeout=30).run()
+        ran = AppTest.from_function(script, default_timeout=PATIENCE).run()
         assert not ran.exception
         payload = ran.main.children[0].proto.bytes
         assert unpack(payload)[0]["panels"][0]["id"] == "p"

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from pages.film import reading as film_reading
 from pages.film.mount import FilmAsk, _asked, film_routes
 from pages.language import words
+from tests.helpers import PATIENCE
 from tests.helpers.made_runs import FRAMES, POINTS, STEPS, held, made_run
 from tests.helpers.pages import finished
 from tests.pages.film.test_figures import read
@@ -161,7 +162,7 @@ def test_a_page_mounts_it():
         )
 
     for _ in range(2):  # a second server in one process registers it anew
-        ran = AppTest.from_function(script, default_timeout=30).run()
+        ran = AppTest.from_function(script, default_timeout=PATIENCE).run()
         assert not ran.exception
         data = json.loads(ran.main.children[0].proto.json)
         assert (data["runs"][0]["name"], data["followed_text"], data["frame"]) == ("a run", "a dull film", 2)

@@ -10,6 +10,7 @@ import pytest
 
 from pages.figures.standalone import component_assets
 from pages.film.figures.film import film_bytes
+from tests.helpers import PATIENCE
 from tests.helpers.figures import clouds
 from transformer_core.training.runs.store.records import Curves
 
@@ -29,7 +30,7 @@ def in_node(tmp_path, script: str, **payloads: bytes):
     """
     (tmp_path / "check.mjs").write_text(component_assets("film")[0] + before + script, encoding="utf-8")
     command = [NODE, tmp_path / "check.mjs", tmp_path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
 
 
 @needs_node

@@ -13,6 +13,7 @@ from pages.kit.asking import ask, repeating
 from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import words
+from tests.helpers import PATIENCE
 from tests.helpers.pages import repeats, run, told
 from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
 from transformer_core.analysis.source import lines_of
@@ -36,7 +37,7 @@ def alone(text: str, head_off: bool = False) -> None:
 
 def glass(*, text: str = TEXT, head_off: bool = False, **query: str) -> AppTest:
     """Open the box with these values in the URL."""
-    app = AppTest.from_function(alone, default_timeout=60, kwargs={"text": text, "head_off": head_off})
+    app = AppTest.from_function(alone, default_timeout=PATIENCE, kwargs={"text": text, "head_off": head_off})
     for name, value in ({"glass_open": "true"} | query).items():
         app.query_params[name] = value
     return app.run()

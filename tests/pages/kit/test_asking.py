@@ -16,7 +16,7 @@ from pages.kit import asking
 from pages.kit.asking import ask, ask_once, repeating
 from pages.kit.exports import caption_of
 from pages.kit.models import code_that_opens, open_bundle
-from tests.helpers import ROOT
+from tests.helpers import PATIENCE, ROOT
 from tests.helpers.pages import same
 from transformer_core.analysis.arithmetic import tensor_of
 from transformer_core.prompt import Prompt
@@ -86,7 +86,7 @@ def test_a_script_that_finds_no_project_says_how_in_one_line(tmp_path: Path) -> 
     python = Path(sys.executable).resolve()  # of the system, whose folder lies in no project
     environment = {name: value for name, value in os.environ.items() if name != "VITRINE"}
     done = subprocess.run(
-        [python, "again.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        [python, "again.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode != 0
     assert done.stderr.strip() == "Run me in the Vitrine folder or set VITRINE=/path/to/vitrine"

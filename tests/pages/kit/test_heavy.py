@@ -19,6 +19,7 @@ from pages.kit.asking import ask, ask_away, ask_once, forget_answers
 from pages.kit.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool, ProcessDiedError
 from pages.kit.models import open_bundle
 from pages.language import words
+from tests.helpers import PATIENCE
 from tests.helpers.heavy_work import SECONDS_OF_A_PART, Forked, drawn, dying, in_parts, of_model, stepped, wrong
 from tests.helpers.pages import same
 from tests.helpers.tiny_runs import Gate, wait_for
@@ -260,7 +261,7 @@ def page_of(name: str, *, stays: bool = False) -> AppTest:
             st.write("nothing" if answer is None else f"{{old}}came {{answer.value.values.size}}")
     """
     lines = [line.removeprefix("        ") for line in source.splitlines()]
-    return AppTest.from_string("\n".join(lines), default_timeout=60)
+    return AppTest.from_string("\n".join(lines), default_timeout=PATIENCE)
 
 
 def bars(app: AppTest) -> list[str]:

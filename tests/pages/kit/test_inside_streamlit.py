@@ -20,6 +20,7 @@ from pages.figures.standalone import COMPONENTS
 from pages.language import words
 from pages.serving import inside_streamlit
 from pages.serving.inside_streamlit import drop_what_lies_inside, ended_in, run_in, with_texts_of
+from tests.helpers import PATIENCE
 from tests.helpers.pages import ENTRY
 
 
@@ -101,7 +102,7 @@ def test_a_run_says_whether_it_follows_on_back_else_back_shows_what_was_chosen_l
 
 
 def test_a_page_is_asked_for_by_the_hash_of_its_name_else_no_lecture_can_be_taken_home() -> None:
-    app = AppTest.from_file(str(ENTRY), default_timeout=120)
+    app = AppTest.from_file(str(ENTRY), default_timeout=PATIENCE)
     app._page_hash = inside_streamlit.hash_of_page("masks")
     assert words("en")["masks.heading"] in [header.value for header in app.run().header]
 

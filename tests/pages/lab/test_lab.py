@@ -176,8 +176,9 @@ def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:
     app = lab("patch", lab_pairs="on", lab_other="The film was very good.", pin_lab_patch_map="0.2.0")
-    asked = {"other": "The film was very good.", "stack": "encoder"}
-    found = patch_on_pairs(prompt=read_here(), place="residual", layer=2, position=0, **asked)
+    prompt = read_here()
+    asked = {"other": prompt.with_text("The film was very good."), "stack": "encoder"}
+    found = patch_on_pairs(prompt=prompt, place="residual", layer=2, position=0, **asked)
     assert f"**{found.shares.mean():.0%}** of the difference comes back on average over 48 pairs" in told(app)
     assert "where the answer is read" in told(app)
 

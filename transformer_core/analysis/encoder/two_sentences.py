@@ -85,12 +85,12 @@ def apart(one: Tensor, other: Tensor) -> Tensor:
     return (one - other).norm(dim=-1) / lengths.clamp(min=1e-12)
 
 
-def sentence_pair(*, prompt: Prompt, other: str) -> SentencePair:
+def sentence_pair(*, prompt: Prompt, other: Prompt) -> SentencePair:
     """Read two sentences and compare them at every depth.
 
     Args:
-        prompt: to a classifier; its n_tokens bounds each sentence.
-        other: the second sentence.
+        prompt: to a classifier.
+        other: the second sentence, to the same one.
 
     Raises:
         ValueError: the bundle is not a classifier of at least two classes.
@@ -99,7 +99,7 @@ def sentence_pair(*, prompt: Prompt, other: str) -> SentencePair:
     classifier_of(bundle)
     place = POOLINGS.index("cls" if bundle.config.pooling == "cls" else "mean")
     flows, vectors, finals = [], [], []
-    encodings = [bundle.tokenizer.encode(words, max_len=prompt.n_tokens) for words in (prompt.text, other)]
+    encodings = [one.encoding for one in (prompt, other)]
     for encoding in encodings:
         token_ids = one_text(bundle, encoding)
         stream, logits = streams(bundle, token_ids)

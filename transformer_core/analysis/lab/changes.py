@@ -157,6 +157,10 @@ class Patch:
         """Return the site that is edited."""
         return self.at
 
+    def prompt(self, bundle: Bundle) -> Prompt:
+        """Return the other text as a model reads it."""
+        return Prompt(bundle, self.other, bundle.config.max_len)
+
     def edit(self, cases: Cases) -> Edit:
         """Return the edit of (batch, ..., pos, width)."""
         stack = stack_at(self.at)
@@ -165,7 +169,7 @@ class Patch:
         n_heads = getattr(cases.bundle.config, "n_heads", 0) if self.at.endswith(".heads") else 0
         if not ALL_HEADS <= self.head < n_heads:
             raise ValueError(f"head={self.head} must be from 0 to {n_heads - 1} at {self.at}, or {ALL_HEADS} for all")
-        donor = donor_of(cases, self.other)
+        donor = donor_of(cases, self.prompt(cases.bundle))
         taken = run(donor, sites=(self.at,))[1][self.at][0]  # (..., pos, width)
         pairs = [(self.position, self.from_position)]
         if self.position == EVERYWHERE:
@@ -195,16 +199,10 @@ class Patch:
         return patch
 
 
-def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
-    """Return the text that activations are taken from, with the first one's answer.
-
-    Args:
-        n_tokens: most tokens of it to read; by default what the model can read.
-    """
-    bundle = cases.bundle
-    most = bundle.config.max_len if n_tokens is None else n_tokens
-    if bundle.reader.asks == "words":
-        donor = one_case(prompt=Prompt(bundle, other, most), answer="")
+def donor_of(cases: Cases, other: Prompt) -> Cases:
+    """Return the text that activations are taken from, with the first one's answer."""
+    if other.bundle.reader.asks == "words":
+        donor = one_case(prompt=other, answer="")
         return replace(
             donor,
             inputs=(donor.inputs[0], cases.inputs[1][:1]),
@@ -213,7 +211,7 @@ def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
             lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
         )
     answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
-    return one_case(prompt=Prompt(bundle, other, most), answer=answer)
+    return one_case(prompt=other, answer=answer)
 
 
 def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:
@@ -418,7 +416,7 @@ def _other_places(change: Patch, cases: Cases) -> list[Patch]:
         layers = [f"{stack}.layer{layer}.{leaf}" for layer in range(config.n_layers)]
     places = [(change.position, change.from_position)]
     if change.head == ALL_HEADS and change.position != EVERYWHERE:
-        places = position_pairs(cases, donor_of(cases, change.other), stack) or places
+        places = position_pairs(cases, donor_of(cases, change.prompt(cases.bundle)), stack) or places
     heads = [change.head] if change.head == ALL_HEADS else list(range(config.n_heads))
     others = [
         replace(change, at=at, position=here, from_position=there, head=head)

@@ -95,7 +95,15 @@ def offset_of(first: Cases, second: Cases, stack: str, position: int) -> int | N
 
 
 def patch_on_pairs(
-    *, prompt: Prompt, other: str, stack: str, place: str, layer: int, position: int, controls: int = 8, seed: int = 0
+    *,
+    prompt: Prompt,
+    other: Prompt,
+    stack: str,
+    place: str,
+    layer: int,
+    position: int,
+    controls: int = 8,
+    seed: int = 0,
 ) -> PatchedPairs:
     """Patch, in each built-in pair, the activation whose role is that of a position of a text.
 
@@ -117,7 +125,7 @@ def patch_on_pairs(
     if not 0 <= controls <= MOST_CONTROLS:
         raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
     ours = one_case(prompt=prompt)
-    offset = offset_of(ours, donor_of(ours, other, prompt.n_tokens), stack, position)
+    offset = offset_of(ours, donor_of(ours, other), stack, position)
     places = sites_of(bundle, stack)
     require_choice("place", place, tuple(places))
     sites = places[place]
@@ -147,8 +155,9 @@ def _shares(
     generator: torch.Generator,
 ) -> list[float] | None:
     """Return what comes back in one pair at the place and at random ones, None where it cannot be measured."""
-    first = one_case(prompt=Prompt(bundle, pair[0], MOST_TOKENS))
-    second = donor_of(first, pair[1], MOST_TOKENS)
+    prompt, other = (Prompt(bundle, text, MOST_TOKENS) for text in pair)
+    first = one_case(prompt=prompt)
+    second = donor_of(first, other)
     pairs, changed = _aligned(first, second, stack)
     length = len(first.labels[stack])
     if len(changed) != 1 or not len(pairs) == length == len(second.labels[stack]):

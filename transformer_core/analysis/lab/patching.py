@@ -91,10 +91,10 @@ def heads_in(bundle: Bundle, stack: str) -> tuple[str, ...]:
     return tuple(f"{scope}.heads" for scope in attentions(bundle).get(stack, ()))
 
 
-def passes_needed(*, prompt: Prompt, other: str, stack: str) -> int:
+def passes_needed(*, prompt: Prompt, other: Prompt, stack: str) -> int:
     """Return how many texts the exact map reads: one for each place, layer and aligned position, and each head."""
     bundle, cases = prompt.bundle, one_case(prompt=prompt)
-    pairs = len(position_pairs(cases, donor_of(cases, other, prompt.n_tokens), stack))
+    pairs = len(position_pairs(cases, donor_of(cases, other), stack))
     return sum(map(len, sites_of(bundle, stack).values())) * pairs + len(heads_in(bundle, stack)) * _n_heads(bundle)
 
 
@@ -102,12 +102,12 @@ def _n_heads(bundle: Bundle) -> int:
     return getattr(bundle.config, "n_heads", 0)
 
 
-def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | None = None) -> PatchMap:
+def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | None = None) -> PatchMap:
     """Patch every layer, place and aligned position of one stack, and every head, from the first text into the second.
 
     Args:
-        prompt: its text is where activations are taken from and whose answer counts; its n_tokens bounds either text.
-        other: what is read while one of them is put in.
+        prompt: its text is where activations are taken from and whose answer counts.
+        other: to the same model; what is read while one of them is put in.
         stack: one of patched_stacks.
         answer: as of one_case.
 
@@ -115,7 +115,7 @@ def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | Non
         ValueError: the texts are answered alike, have nothing in common, or as one_case.
     """
     first = one_case(prompt=prompt, answer=answer)
-    second = donor_of(first, other, prompt.n_tokens)
+    second = donor_of(first, other)
     pairs = position_pairs(first, second, stack)
     if not pairs:
         raise ValueError("other has no token that could be paired with one of text; change fewer words")

@@ -11,7 +11,6 @@ import numpy as np
 from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.analysis.lab.cases import Cases, answer_id, one_case, run
 from transformer_core.analysis.lab.changes import streams
-from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
@@ -70,34 +69,32 @@ def sites_in(*, prompt: Prompt) -> Names:
     return Names(tuple(name for name, tensor in trace.items() if tensor.dim() >= 3 and tensor.shape[-2] in widths))
 
 
-def side_by_side(*, prompt: Prompt, second_bundle: Bundle, second_text: str, site: str, head: int = 0) -> SideBySide:
+def side_by_side(*, prompt: Prompt, second: Prompt, site: str, head: int = 0) -> SideBySide:
     """Read two texts, each by its model, and compare one site and all layers.
 
     Args:
-        prompt: its n_tokens bounds either text.
         site: a name of both readings.
         head: of a site with heads.
 
     Raises:
         ValueError: one of the two has no such site or head, it is too large to be shown, or as one_case.
     """
-    other = Prompt(second_bundle, second_text, prompt.n_tokens)
-    pair = [one_case(prompt=one) for one in (prompt, other)]
+    pair = [one_case(prompt=one) for one in (prompt, second)]
     answered = [run(cases, sites=("*",)) for cases in pair]
     tables = [_table(cases, trace, site, head) for cases, (_, trace) in zip(pair, answered, strict=True)]
     pairs = _pairs(pair[0], pair[1], site)
-    first, second = tables
+    one, two = tables
     over_keys = site.rsplit(".", 1)[-1] in OVER_KEYS
     across = _pairs(pair[0], pair[1], "encoder") if ".cross_attention." in site else pairs
-    difference = _difference(first, second, pairs, across if over_keys else None)
+    difference = _difference(one, two, pairs, across if over_keys else None)
     stack = site.partition(".")[0]
     labels = tuple(cases.labels.get(stack, next(iter(cases.labels.values()))) for cases in pair)
     of_keys = "encoder" if ".cross_attention." in site else stack
     keys = [cases.labels[of_keys] if over_keys else () for cases in pair]
     compared = _compared(pair, [trace for _, trace in answered], stack)
     return SideBySide(
-        first,
-        second,
+        one,
+        two,
         np.where(np.isfinite(difference), difference, 0.0),
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         *compared,
@@ -109,7 +106,7 @@ def side_by_side(*, prompt: Prompt, second_bundle: Bundle, second_text: str, sit
         ),
         answers=(
             float(answered[0][0].log_prob[0]),
-            _second_answer(pair[0], other),
+            _second_answer(pair[0], second),
         ),
     )
 
@@ -153,12 +150,18 @@ def _difference(
 
 
 def _pairs(first: Cases, second: Cases, site: str) -> list[tuple[int, int]]:
-    """Return aligned positions by the tokens' labels, since two vocabularies may number them differently."""
+    """Return aligned positions by the tokens' labels, since two vocabularies may number them differently; of two that
+    cut texts differently only equal tokens, since one in another's place need not stand for the same piece of text.
+    """
     stack = site.partition(".")[0]
     stack = stack if stack in first.labels and stack in second.labels else next(iter(first.labels))
     names: dict[str, int] = {}
     ids = [tuple(names.setdefault(label, len(names)) for label in one.labels.get(stack, ())) for one in (first, second)]
-    return aligned(*ids)
+    found = aligned(*ids)
+    one, two = (case.bundle.of_target if stack == "decoder" else case.bundle.tokenizer for case in (first, second))
+    if one is two or (one.vocab_size == two.vocab_size and one.to_json() == two.to_json()):
+        return found
+    return [(row, column) for row, column in found if ids[0][row] == ids[1][column]]
 
 
 def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.ndarray, ...]:
