@@ -25,6 +25,7 @@ from transformer_core.models import Gpt
 from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
+from transformer_core.recipes.gpt import GptSettings
 from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.batching import epochs_of, padded
@@ -44,16 +45,7 @@ GROUPS = (
 GROUP_OF = {final: number for number, finals in enumerate(GROUPS) for final in finals.split()}
 
 
-@dataclass(frozen=True)
-class PoemSettings:
-    """Sizes of the vocabulary and the model, and how to train."""
-
-    vocab_size: int
-    model: ModelConfig
-    training: TrainConfig
-
-
-FULL = PoemSettings(
+FULL = GptSettings(
     vocab_size=5_000,
     model=ModelConfig(
         vocab_size=16,
@@ -69,7 +61,7 @@ FULL = PoemSettings(
         optimizer="muon", learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=64, epochs=14
     ),
 )
-QUICK = PoemSettings(
+QUICK = GptSettings(
     vocab_size=800,
     model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1),
     training=replace(FULL.training, batch_size=16, epochs=1),
@@ -241,7 +233,7 @@ def read_parts(chosen: argparse.Namespace) -> Parts:
 
 
 def train_on_poems(
-    settings: PoemSettings, tokenizer: Tokenizer, rows: Sequence[Sequence[int]], chosen: argparse.Namespace
+    settings: GptSettings, tokenizer: Tokenizer, rows: Sequence[Sequence[int]], chosen: argparse.Namespace
 ) -> tuple[Bundle, Trained, TrainConfig]:
     """Train a Gpt on rows of token ids, one a poem; return it, what it took, and how."""
     config, device = settle(settings.training, chosen)
