@@ -158,9 +158,15 @@ def both_cards(folder: Path) -> tuple[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
-@pytest.mark.parametrize("name", ["translation", "seq2seq", "bert", "gpt", "lm", "sentiment"])
-def test_a_command_without_its_data_says_so_in_one_line_with_code_2(name, tmp_path, monkeypatch, capsys) -> None:
-    first = {"translation": ["en-fr"], "lm": ["gru", f"--beside={tmp_path}"]}.get(name, [])
+@pytest.mark.parametrize(
+    "command_line",
+    ["translation en-fr", "seq2seq", "bert", "gpt", "lm gpt", "lm gru --beside=.", "sentiment", "sentiment zh"],
+)
+def test_a_command_without_its_data_says_so_in_one_line_with_code_2(
+    command_line, tmp_path, monkeypatch, capsys
+) -> None:
+    name, *first = command_line.split()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *first, "--data", str(tmp_path / "nowhere")])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(f"transformer_core.recipes.{name}", run_name="__main__")
