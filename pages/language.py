@@ -11,7 +11,7 @@ import polib
 import streamlit as st
 
 from pages.link import linked
-from transformer_core.recipes.wording import chinese
+from transformer_core.recipes.texts import data_name
 
 ASSETS = Path(__file__).parents[1] / "assets"
 MOST_READ = 2_000  # characters of a text, to tell its language
@@ -117,8 +117,8 @@ def t(key: str, **values: object) -> str:
 
 
 def corpus_word(name: str) -> str:
-    """Return the name of a corpus for Markdown, in the language chosen where the recipes' catalogue has it."""
-    return plain(chinese().get(name, name) if language() == "zh" else name)
+    """Return the name of a corpus for Markdown, in the language chosen where the recipes' cards have it."""
+    return plain(data_name(name, language()))
 
 
 def joined(*sentences: str) -> str:

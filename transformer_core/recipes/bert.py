@@ -28,35 +28,15 @@ from transformer_core.evaluation.bert import (
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
-from transformer_core.recipes.card import (
-    OnDisk,
-    commands,
-    describe_training,
-    list_of,
-    model_facts,
-    usual_on,
-    write_bundle,
-    write_card,
-)
+from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
-from transformer_core.recipes.wording import Say, template
+from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import masked_words_and_pairs
 
-HIDDEN = (
-    "A man is riding a [MASK].",
-    "Two dogs are playing in the [MASK].",
-    "A woman in a red [MASK] is smiling.",
-    "The children are [MASK] in the park.",
-    "A boy is [MASK] a ball.",
-    "Three people are sitting [MASK] a table.",
-    "A girl is playing the [MASK].",
-    "Once upon a [MASK], there was a little girl.",
-    "The little bird was very [MASK].",
-    "The parliament passed a new [MASK].",
-)
+HIDDEN = card_sentences("hidden.en.txt")
 GUESSES = 3
 QUICK_GROUPS = 60
 CAPTIONS_TO_TEST, SET_ASIDE_SEED = "captions.val.en.gz", 0
@@ -195,52 +175,6 @@ class BertMeasures:
     filled: tuple[str, ...]
 
 
-def bert_card(on_disk: OnDisk[BertMeasures], facts: dict[str, str], say: Say) -> str:
-    """Return the card's Markdown.
-
-    Args:
-        on_disk: the bundle and its measures.
-        facts: the rows of its table.
-        say: the sentences of a language.
-    """
-    quality = [
-        say(
-            "Hidden words of the captions in `captions.val` (each token hidden with probability 0.15, by [MASK]): "
-            "{top1:.1%} are its first guess, {top5:.1%} among its first five ({hidden:,} hidden tokens, "
-            "{loss_nats:.3f} nats).",
-            **on_disk.measured.words,
-        ),
-        say(
-            "Pairs set aside (two captions of one picture, or a sentence of a story and its next; against a random "
-            "second): {accuracy:.1%} of {pairs:,} told rightly.",
-            **on_disk.measured.pairs,
-        ),
-    ]
-    how = say(
-        "To measure it again, let the recipe write the pairs that were set aside with `--held-out FILE.jsonl`, and then"
-    )
-    limits = [
-        say("It knows captions of photographs and short stories for children, and their words alone."),
-        say("It lowers the case of what it reads."),
-        say(
-            "That two sentences belong together means to it that they speak of the same things, as two captions of one "
-            "picture do; whether one follows from the other it was never asked."
-        ),
-    ]
-    return write_card(
-        on_disk.bundle,
-        say("which word is hidden, and do two sentences belong together?"),
-        say("An encoder with both of BERT's heads, small, trained from scratch, to be looked into."),
-        facts,
-        {
-            say("Measured quality"): f"{list_of(quality)}\n\n"
-            + commands(on_disk.bundle, how, CAPTIONS_TO_TEST, "FILE.jsonl"),
-            say("Ten sentences of our own, as it fills them in"): list_of(list(on_disk.measured.filled)),
-            say("What it cannot do"): list_of(limits),
-        },
-    )
-
-
 def _fresh_or_trained(config: ModelConfig, model: nn.Module | None) -> nn.Module:
     return Bert(config) if model is None else model.requires_grad_()
 
@@ -262,8 +196,8 @@ def read_held_out(set_aside: Sentences, chosen: argparse.Namespace) -> tuple[lis
 
 def train_in_stages(
     settings: BertSettings, config: ModelConfig, learned: Sentences, tokenizer: Tokenizer, chosen: argparse.Namespace
-) -> tuple[nn.Module, list[tuple[TrainConfig, Trained]]]:
-    """Train a Bert in all stages; return it, and for each stage its config and what it took."""
+) -> tuple[nn.Module, list[tuple[Trained, TrainConfig]]]:
+    """Train a Bert in all stages; return it, and for each stage what it took and its config."""
     clock, trained = open_clock(chosen), []
     model: nn.Module | None = None
     for stage in settings.stages:
@@ -280,23 +214,9 @@ def train_in_stages(
             clock=clock,
             stage=stage.name,
         )
-        trained.append((training, cost))
+        trained.append((cost, training))
     assert model is not None
     return model, trained
-
-
-def describe_stages(trained: list[tuple[TrainConfig, Trained]], model: ModelConfig, say: Say) -> str:
-    """Return in words how a Bert was trained, stage by stage."""
-    return say("; then ").join(
-        describe_training(
-            cost,
-            training,
-            say,
-            batch=say("{size} sentences or pairs", size=training.batch_size),
-            dropout=model.dropout,
-        )
-        for training, cost in trained
-    )
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
@@ -320,28 +240,18 @@ def run_recipe(chosen: argparse.Namespace) -> str:
         return BertMeasures(measure_hidden_words(bundle, captions), measure_sentence_pairs(bundle, pairs), filled)
 
     def card(on_disk: OnDisk[BertMeasures], say: Say) -> str:
-        facts = {
-            say("data"): say(
-                "captions of photographs (Multi30k, task 2) and TinyStories; {count:,} sentences trained on",
-                count=len(texts),
-            ),
-            say("licence"): say(
-                "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching"
-            ),
-            say("recipe"): f"`{command_of('bert', chosen)}`",
-            say("training"): describe_stages(trained, settings.model, say),
-            **model_facts(on_disk, trained[-1][1], say),
-        }
-        return bert_card(on_disk, facts, say)
+        measured, command = on_disk.measured, command_of("bert", chosen)
+        values = {"words": measured.words, "pairs": measured.pairs, "filled": list_of(measured.filled)}
+        return trained_card(on_disk, say, ["bert"], trained, recipe=command, count=len(texts), **values)
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     stories = [sentence for story in set_aside.stories for sentence in story]
-    held_out = (template("Multi30k"), "caption", captions), (template("TinyStories"), "sentence", stories)
+    held_out = ("Multi30k", "caption", captions), ("TinyStories", "sentence", stories)
     usual = usual_on(*held_out, learned=texts)
-    measured = write_bundle(bundle, chosen.out, measure, card, [cost for _, cost in trained], usual).measured
+    measured = write_bundle(bundle, chosen.out, measure, card, [cost for cost, _ in trained], usual).measured
     return (
         f"{chosen.out}: hidden words top-1 {measured.words['top1']:.1%}, top-5 {measured.words['top5']:.1%}, "
-        f"pairs {measured.pairs['accuracy']:.1%}, {trained[-1][1].cpu_minutes:.1f} minutes of processor time"
+        f"pairs {measured.pairs['accuracy']:.1%}, {trained[-1][0].cpu_minutes:.1f} minutes of processor time"
     )
 
 

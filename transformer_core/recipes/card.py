@@ -1,12 +1,13 @@
 """From a trained model to its bundle: written in float16, measured as it is on disk, with its cards.
 
-All cards have one form (Mitchell et al. 2019, model cards): a table of facts, and sections of Markdown. Each is written
-in English and in Chinese with the same figures.
+All cards have one form (Mitchell et al. 2019, model cards), [card] of cards.en.md and cards.zh.md: a table of facts,
+and sections of Markdown. Each is written in English and in Chinese with the same figures.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -21,11 +22,12 @@ from transformer_core.generation import sample
 from transformer_core.measured import Measured, Trained
 from transformer_core.models import Gpt
 from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig
-from transformer_core.recipes.wording import Say, template
+from transformer_core.recipes.texts import Say
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
 
 M = TypeVar("M")
+CORES = re.compile(r"(\d+) cores")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,122 +45,103 @@ class OnDisk(Generic[M]):
     megabytes: float
 
 
-SCHEDULES = {
-    "cosine": template("cosine schedule"),
-    "constant": template("constant schedule"),
-    "noam": template("noam schedule"),
-}
-POSITIONS = {
-    "sinusoidal": template("sinusoidal positions"),
-    "sinusoidal_doubled": template("sinusoidal_doubled positions"),
-    "learned": template("learned positions"),
-    "rotary": template("rotary positions"),
-    "alibi": template("alibi positions"),
-    "none": template("none positions"),
-}
-TOKENIZERS = {
-    "word": template("word"),
-    "wordpiece": template("wordpiece"),
-    "bpe": template("bpe"),
-    "character": template("character"),
-}
-ALIGNMENTS = {"additive": template("additive"), "dot_product": template("dot_product"), None: template("none")}
-NORMS = {"pre": template("pre-norm"), "post": template("post-norm")}
-CORES = re.compile(r"(\d+) cores")
-
-
 def describe_training(trained: Trained, config: TrainConfig, say: Say, *, batch: str, dropout: float) -> str:
     """Return in words how a model was trained; `batch` says what a batch holds, such as "96 pairs"."""
-    smoothing = say(", label smoothing {share:g}", share=config.label_smoothing) if config.label_smoothing else ""
     return say(
-        "{steps:,} steps of {batch}, {optimizer}, learning rate {rate:g}, {schedule}, weight decay {decay:g}, dropout "
-        "{dropout:g}{smoothing}{precision}, seed {seed}",
+        "training",
         steps=trained.steps,
         batch=batch,
-        optimizer=config.optimizer,
-        rate=config.learning_rate,
-        schedule=say(SCHEDULES[config.schedule]),
-        decay=config.weight_decay,
+        config=config,
+        schedule=say(f"schedule.{config.schedule}"),
         dropout=dropout,
-        smoothing=smoothing,
-        precision=say(", {precision}", precision=trained.precision) if trained.precision else "",
-        seed=config.seed,
+        smoothing=say("training.smoothing", config=config) if config.label_smoothing else "",
+        precision=say("training.precision", precision=trained.precision) if trained.precision else "",
     )
 
 
 def describe_cost(trained: Trained, say: Say) -> str:
     """Return in words what a training took, all stages together."""
-    device = CORES.sub(lambda cores: say("{count} cores", count=cores[1]), trained.device)
-    if not trained.minutes:
-        return say("{cpu:.0f} minutes of processor time on {device}", cpu=trained.cpu_minutes, device=device)
-    return say(
-        "{cpu:.0f} minutes of processor time in {minutes:.0f} minutes on {device}",
-        cpu=trained.cpu_minutes,
-        minutes=trained.minutes,
-        device=device,
-    )
-
-
-def model_facts(on_disk: OnDisk, trained: Trained, say: Say) -> dict[str, str]:
-    """Return the rows of a card's table on what a model is and what its training took, all stages together."""
-    bundle, model = on_disk.bundle, on_disk.bundle.config
-    return {
-        say("cost"): describe_cost(trained, say),
-        say("model"): shape_of(model, say),
-        say("text"): say(
-            "{kind}, {entries:,} entries; at most {longest} are read",
-            kind=say(TOKENIZERS[bundle.tokenizer.kind]),
-            entries=bundle.tokenizer.vocab_size,
-            longest=model.max_len,
-        ),
-        say("size"): say(
-            "{count:,} parameters, {megabytes:.1f} MB in float16",
-            count=bundle.n_parameters,
-            megabytes=on_disk.megabytes,
-        ),
-    }
-
-
-def training_facts(on_disk: OnDisk, trained: Trained, config: TrainConfig, say: Say, *, batch: str) -> dict[str, str]:
-    """Return the rows of a card's table that all recipes of one stage share; `batch` as in describe_training."""
-    training = describe_training(trained, config, say, batch=batch, dropout=on_disk.bundle.config.dropout)
-    return {say("training"): training, **model_facts(on_disk, trained, say)}
+    device = CORES.sub(lambda cores: say("cost.cores", count=cores[1]), trained.device)
+    return say("cost" if trained.minutes else "cost.processor", **(vars(trained) | {"device": device}))
 
 
 def shape_of(model: ModelConfig | RecurrentConfig | RecurrentLmConfig, say: Say) -> str:
     """Return the sizes and choices of a model in words."""
     if isinstance(model, RecurrentConfig):
-        ways = say("bidirectional encoder") if model.bidirectional else say("encoder")
-        return say(
-            "{unit} {ways} and decoder, d_hidden {d_hidden}, d_model {d_model}, attention: {attention}",
-            **(vars(model) | {"ways": ways, "attention": say(ALIGNMENTS[model.attention])}),
-        )
+        ways = say("encoder.bidirectional" if model.bidirectional else "encoder.forward")
+        attention = say(f"attention.{model.attention}")
+        return say("shape.seq2seq", **(vars(model) | {"ways": ways, "attention": attention}))
     if isinstance(model, RecurrentLmConfig):
-        return say("{unit}, one layer, d_hidden {d_hidden}, d_model {d_model}", **vars(model))
-    names = {"positions": say(POSITIONS[model.positions]), "norm_order": say(NORMS[model.norm_order])}
-    return say(
-        "{n_layers} layers, {n_heads} heads of width {d_head}, d_model {d_model}, d_ff {d_ff}, {positions}, "
-        "{norm_order}",
-        **(vars(model) | names),
-    )
+        return say("shape.recurrent", **vars(model))
+    names = {"positions": say(f"positions.{model.positions}"), "norm_order": say(f"norm.{model.norm_order}")}
+    return say("shape.transformer", **(vars(model) | names))
 
 
 def write_card(
-    bundle: Bundle, title: str, introduction: str, facts: Mapping[str, str], sections: Mapping[str, str]
+    on_disk: OnDisk, say: Say, kinds: Sequence[str], trained: Trained, *, recipe: str, training: str, **values: object
 ) -> str:
-    """Return a card's Markdown: the bundle's name, a title, a sentence, a table of facts, and sections by heading."""
-    rows = "\n".join(f"| {name} | {fact} |" for name, fact in facts.items())
-    parts = "\n\n".join(f"## {heading}\n\n{text.strip()}" for heading, text in sections.items())
-    return f"# {bundle.name}: {title}\n\n{introduction}\n\n| | |\n|---|---|\n{rows}\n\n{parts}\n"
+    """Return a card's Markdown.
+
+    Args:
+        on_disk: the bundle.
+        say: the texts of a language.
+        kinds: whose texts its parts are, from the most general to the model's own; of limits it has those of all.
+        trained: the training's last stage.
+        recipe: the command that makes the bundle again.
+        training: in words.
+        values: for the texts of the kinds, beside the bundle.
+    """
+    bundle = on_disk.bundle
+
+    def part(name: str) -> list[str]:
+        return say.all_of(kinds, name, bundle=bundle, **values)
+
+    text = say(
+        "card",
+        bundle=bundle,
+        megabytes=on_disk.megabytes,
+        recipe=recipe,
+        training=training,
+        cost=describe_cost(trained, say),
+        shape=shape_of(bundle.config, say),
+        tokenizer=say(f"tokenizer.{bundle.tokenizer.kind}"),
+        classes=f"\n{say('classes')}" if bundle.labels else "",
+        limits="\n".join(part("limits")),
+        **{name: part(name)[-1].strip() for name in ("title", "introduction", "data", "licence", "quality", "shown")},
+    )
+    return f"{text}\n"
 
 
-def commands(bundle: Bundle, how: str, *files: str) -> str:
-    """Return a sentence on how to measure a bundle again, and the command for each of the files that it names."""
-    folder = f"assets/checkpoints/{bundle.name}"
-    return f"{how}\n\n" + "\n".join(f"    python -m transformer_core.evaluation {folder} {file}" for file in files)
+def trained_card(
+    on_disk: OnDisk,
+    say: Say,
+    kinds: Sequence[str],
+    stages: Sequence[tuple[Trained, TrainConfig]],
+    *,
+    recipe: str,
+    **values: object,
+) -> str:
+    """Return the card of a model that was trained in one stage after another; arguments as of write_card.
+
+    Args:
+        stages: what each took, and how it was trained.
+    """
+    bundle = on_disk.bundle
+    told = [
+        describe_training(
+            trained,
+            config,
+            say,
+            batch=say.all_of(kinds, "batch", bundle=bundle, config=config, **values)[-1],
+            dropout=bundle.config.dropout,
+        )
+        for trained, config in stages
+    ]
+    training = reduce(lambda before, after: say("training.then", before=before, after=after), told)
+    return write_card(on_disk, say, kinds, stages[-1][0], recipe=recipe, training=training, **values)
 
 
-def list_of(lines: list[str]) -> str:
+def list_of(lines: Iterable[str]) -> str:
     """Return lines as a Markdown list."""
     return "\n".join(f"- {line}" for line in lines)
 

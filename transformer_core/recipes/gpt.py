@@ -21,18 +21,9 @@ from transformer_core.evaluation.gpt import measure_text
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories, sentences_in
-from transformer_core.recipes.card import (
-    OnDisk,
-    commands,
-    list_of,
-    training_facts,
-    usual_on,
-    write_bundle,
-    write_card,
-    written_on,
-)
+from transformer_core.recipes.card import OnDisk, trained_card, usual_on, write_bundle, written_on
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
-from transformer_core.recipes.wording import Say, template
+from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
@@ -40,20 +31,7 @@ from transformer_core.training.objectives import next_words
 STORY_REPEATS = 4  # an epoch; there are far fewer stories than captions
 LINES_TOGETHER = 12
 BETWEEN_TEXTS = "\n\n"
-BEGINNINGS = (
-    "Once upon a time, there was a",
-    "One day, a little girl named",
-    "Tom and his dog",
-    "The bird was sad because",
-    '"Can I play with you?" asked',
-    "A man in a red shirt",
-    "Two children are",
-    "A woman is standing",
-    "A brown dog",
-    "The",
-)
 TOKENS_WRITTEN = 60
-TEXTS = {"stories": template("stories"), "captions": template("captions")}
 
 
 @dataclass(frozen=True)
@@ -148,47 +126,10 @@ class GptMeasures:
 
 def measure_gpt(bundle: Bundle, texts: dict[str, str]) -> GptMeasures:
     """Return the measures of a bundle on texts, and what it writes."""
-    written = (written_on(bundle, text, most=TOKENS_WRITTEN, seed=seed) for seed, text in enumerate(BEGINNINGS))
+    beginnings = card_sentences("beginnings.en.txt")
+    written = (written_on(bundle, text, most=TOKENS_WRITTEN, seed=seed) for seed, text in enumerate(beginnings))
     measures = {name: measure_text(bundle, text) for name, text in texts.items()}
     return GptMeasures(measures, tuple(f"```text\n{sample}\n```" for sample in written))
-
-
-def gpt_card(on_disk: OnDisk[GptMeasures], facts: dict[str, str], say: Say) -> str:
-    """Return the card's Markdown.
-
-    Args:
-        on_disk: the bundle and its measures.
-        facts: the rows of its table.
-        say: the sentences of a language.
-    """
-    quality = [
-        say(
-            "{name}: {loss_nats:.4f} nats a token, {nats_a_byte:.4f} a byte, perplexity {perplexity:.2f}, "
-            "{accuracy:.1%} of {tokens:,} tokens foreseen",
-            name=say(TEXTS[name]),
-            **of,
-        )
-        for name, of in on_disk.measured.on.items()
-    ]
-    how = say("To measure it again, let the recipe write both texts with `--held-out FILE`, and then")
-    drawn = say("Drawn at temperature 1 with the seeds 0 to 9, as they came.")
-    limits = [
-        say("It knows short stories for children and captions of photographs, nothing else of the world."),
-        say("It reads {width} tokens: what was said before that is lost to it.", width=on_disk.bundle.config.max_len),
-        say("What it writes holds together for a sentence or two; who did what is soon forgotten."),
-    ]
-    return write_card(
-        on_disk.bundle,
-        say("which word comes next?"),
-        say("A masked decoder, small, trained from scratch on stories and captions, to be looked into."),
-        facts,
-        {
-            say("Measured quality"): f"{list_of(quality)}\n\n"
-            + commands(on_disk.bundle, how, "FILE.stories.txt", "FILE.captions.txt"),
-            say("Ten beginnings, written on"): "\n\n".join((drawn, *on_disk.measured.written)),
-            say("What it cannot do"): list_of(limits),
-        },
-    )
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:
@@ -219,25 +160,21 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     held_out = read_held_out(chosen)
 
     def card(on_disk: OnDisk[GptMeasures], say: Say) -> str:
-        batch = say("{size} windows of {width} tokens", size=config.batch_size, width=model_config.max_len)
-        facts = {
-            say("data"): say(
-                "TinyStories ({times} times an epoch) and captions of photographs (Multi30k, task 2); {tokens:,} "
-                "tokens an epoch",
-                times=STORY_REPEATS,
-                tokens=len(token_ids),
-            ),
-            say("licence"): say(
-                "captions CC BY-NC-SA 4.0, stories CDLA-Sharing-1.0; weights for research and teaching"
-            ),
-            say("recipe"): f"`{command_of('gpt', chosen)}`",
-            **training_facts(on_disk, trained, config, say, batch=batch),
-        }
-        return gpt_card(on_disk, facts, say)
+        return trained_card(
+            on_disk,
+            say,
+            ["gpt"],
+            [(trained, config)],
+            recipe=command_of("gpt", chosen),
+            times=STORY_REPEATS,
+            tokens=len(token_ids),
+            written="\n\n".join(on_disk.measured.written),
+            **on_disk.measured.on,
+        )
 
     sentences = [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)]
     captions = held_out["captions"].splitlines()
-    usual = usual_on((template("Multi30k"), "caption", captions), (template("TinyStories"), "sentence", sentences))
+    usual = usual_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", sentences))
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     measured = write_bundle(
         bundle, chosen.out, lambda read: measure_gpt(read, held_out), card, [trained], usual

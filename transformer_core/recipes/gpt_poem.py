@@ -23,10 +23,10 @@ from transformer_core.generation import sample
 from transformer_core.measured import LOOKS, HeadLook, Trained
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, commands, list_of, training_facts, usual_on, write_bundle, write_card
+from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
-from transformer_core.recipes.everyday import FIRST_LINES
-from transformer_core.recipes.wording import Say, template
+from transformer_core.recipes.gpt import GptSettings
+from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.batching import epochs_of, padded
 from transformer_core.training.config import TrainConfig
@@ -35,6 +35,7 @@ from transformer_core.training.objectives import next_words
 TRAIN, TEST = "tang.train.txt.gz", "tang.val.txt.gz"
 POEMS_FOR_CHOICE = 600
 POEMS_WRITTEN = 200
+FIRST_LINES = card_sentences("first_lines.zh.txt")
 LINE_END = re.compile("[，。]")
 # The thirteen rhyme groups of northern Chinese, by the final that pinyin writes (v stands for u with two dots).
 GROUPS = (
@@ -44,16 +45,7 @@ GROUPS = (
 GROUP_OF = {final: number for number, finals in enumerate(GROUPS) for final in finals.split()}
 
 
-@dataclass(frozen=True)
-class PoemSettings:
-    """Sizes of the vocabulary and the model, and how to train."""
-
-    vocab_size: int
-    model: ModelConfig
-    training: TrainConfig
-
-
-FULL = PoemSettings(
+FULL = GptSettings(
     vocab_size=5_000,
     model=ModelConfig(
         vocab_size=16,
@@ -69,7 +61,7 @@ FULL = PoemSettings(
         optimizer="muon", learning_rate=3e-3, warm_up=0.05, weight_decay=0.1, batch_size=64, epochs=14
     ),
 )
-QUICK = PoemSettings(
+QUICK = GptSettings(
     vocab_size=800,
     model=replace(FULL.model, d_model=32, n_heads=2, d_head=16, d_ff=64, n_layers=1),
     training=replace(FULL.training, batch_size=16, epochs=1),
@@ -203,63 +195,6 @@ def head_looks(bundle: Bundle, poems: Sequence[str]) -> tuple[HeadLook, ...]:
     )
 
 
-def describe_quality(measured: PoemMeasures, part: str, say: Say) -> list[str]:
-    """Return the lines on how good a GPT of poems is; `part` says which poems were measured."""
-    written = measured.written
-    return [
-        say(
-            "On {part}: {loss_nats:.4f} nats a character ({characters:,} characters, signs and ends included, the "
-            "first of each poem given). A bigram model of the same characters has {bigram:.4f}, a trigram model "
-            "{trigram:.4f} (interpolated Kneser-Ney, counted on the same poems).",
-            **(vars(measured) | {"part": part}),
-        ),
-        say(
-            "Of {poems} poems written from first lines of such poems (temperature 1, seeds 0 to {last}), {share:.1%} "
-            "keep the form: four or eight lines as long as the first, and an end.",
-            poems=written.poems,
-            last=written.poems - 1,
-            share=written.in_form / written.poems,
-        ),
-        say(
-            "Of those, {share:.1%} rhyme in all even lines; with the ends of their lines shuffled {chance:.1%} would, "
-            "and of the poems the first lines are from {real:.1%} do. Rhymes are judged by how characters are read "
-            "today (the thirteen groups of pinyin finals), which the Tang did not know: so real poems often fail too.",
-            share=written.rhyming / max(written.in_form, 1),
-            chance=written.chance,
-            real=written.real,
-        ),
-    ]
-
-
-def poem_card(on_disk: OnDisk[PoemMeasures], facts: dict[str, str], part: str, say: Say) -> str:
-    """Return the card's Markdown; `part` says which poems were measured."""
-    bundle, measured = on_disk.bundle, on_disk.measured
-    chosen_by = say(
-        "Settings were chosen by the last {count} poems of the training file, which it did not learn from.",
-        count=POEMS_FOR_CHOICE,
-    )
-    how = say("To measure it again, let the recipe write those poems with `--held-out FILE.txt`, and then")
-    drawn = say("First lines of our own; drawn at temperature 1 with the seeds 0 to 9, as they came.")
-    limits = [
-        say("It knows regulated verse of the Tang in simplified characters, and nothing of modern Chinese."),
-        say("It reads {width} characters, a whole poem and no more.", width=bundle.config.max_len),
-        say("Lines have the words and the turns of their time; what a poem says as a whole seldom holds together."),
-        say("Characters that were rare in what it learned are unknown to it."),
-    ]
-    quality = list_of(describe_quality(measured, part, say))
-    return write_card(
-        bundle,
-        say("which character comes next in a poem?"),
-        say("A masked decoder, small, trained from scratch on poems of the Tang, to be looked into."),
-        facts,
-        {
-            say("Measured quality"): f"{quality}\n\n{chosen_by}\n{commands(bundle, how, 'FILE.txt')}",
-            say("Ten first lines, written on"): f"{drawn}\n\n{list_of(list(measured.shown))}",
-            say("What it cannot do"): list_of(limits),
-        },
-    )
-
-
 def read_poems(folder: Path, name: str) -> list[str]:
     """Return the poems of a file, one a line.
 
@@ -298,7 +233,7 @@ def read_parts(chosen: argparse.Namespace) -> Parts:
 
 
 def train_on_poems(
-    settings: PoemSettings, tokenizer: Tokenizer, rows: Sequence[Sequence[int]], chosen: argparse.Namespace
+    settings: GptSettings, tokenizer: Tokenizer, rows: Sequence[Sequence[int]], chosen: argparse.Namespace
 ) -> tuple[Bundle, Trained, TrainConfig]:
     """Train a Gpt on rows of token ids, one a poem; return it, what it took, and how."""
     config, device = settle(settings.training, chosen)
@@ -341,22 +276,26 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     bundle, trained, config = train_on_poems(settings, tokenizer, rows, chosen)
 
     def card(on_disk: OnDisk[PoemMeasures], say: Say) -> str:
-        facts = {
-            say("data"): say(
-                "poems of the Tang, four or eight lines of five or seven characters (`{file}`); {count:,} trained on",
-                file=TRAIN,
-                count=len(parts.learned),
-            ),
-            say("licence"): say(
-                "the texts are in the public domain, collected by chinese-poetry (MIT); so are these weights"
-            ),
-            say("recipe"): f"`{command_of('gpt_poem', chosen)}`",
-            **training_facts(on_disk, trained, config, say, batch=say("{size} poems", size=config.batch_size)),
-        }
-        part = say("the poems by which settings are chosen") if chosen.choice else f"`{TEST}`"
-        return poem_card(on_disk, facts, part, say)
+        measured, written = on_disk.measured, on_disk.measured.written
+        return trained_card(
+            on_disk,
+            say,
+            ["gpt-poem"],
+            [(trained, config)],
+            recipe=command_of("gpt_poem", chosen),
+            file=TRAIN,
+            count=len(parts.learned),
+            part=say("gpt-poem.choice") if chosen.choice else f"`{TEST}`",
+            measured=measured,
+            written=written,
+            last=written.poems - 1,
+            share_in_form=written.in_form / written.poems,
+            share_rhyming=written.rhyming / max(written.in_form, 1),
+            chosen_by=POEMS_FOR_CHOICE,
+            shown=list_of(measured.shown),
+        )
 
-    usual = usual_on((template("poems of the Tang"), "poem", parts.measured_on))
+    usual = usual_on(("poems of the Tang", "poem", parts.measured_on))
     measured = write_bundle(
         bundle,
         chosen.out,

@@ -17,9 +17,8 @@ from torch import nn
 from transformer_core.config import ModelConfig
 from transformer_core.measured import Trained
 from transformer_core.models import Bert, Classifier
-from transformer_core.recipes.card import SCHEDULES
 from transformer_core.recipes.command import open_clock, settle, train
-from transformer_core.recipes.wording import Say
+from transformer_core.recipes.texts import Say
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
@@ -212,35 +211,16 @@ def quick(settings: SentimentSettings) -> SentimentSettings:
 
 def describe(settings: SentimentSettings, say: Say) -> str:
     """Return in words how a classifier is trained."""
-    config, crops, before = settings.training, settings.crops, settings.pretraining
-    told = say(
-        "first {read_epochs} epochs of guessing hidden words ({read_hide:.0%} of the tokens, stretches of {stretch}, "
-        "learning rate {read_rate:g}), no labels used; then classes, {epochs} epochs, {batch} texts a step; a text of "
-        "more than {whole} tokens is cut to its opening ({opening:.0%}), to any stretch ({window:.0%}), or to 1 to "
-        "{longest} whole sentences; {hide:.0%} of the tokens hidden, dropout {dropout:g}; {optimizer}, learning rate "
-        "{rate:g}, {schedule}, weight decay {decay:g}, label smoothing {smoothing:g}",
-        read_epochs=before.training.epochs,
-        read_hide=before.hide,
-        stretch=before.max_len,
-        read_rate=before.training.learning_rate,
-        epochs=config.epochs,
-        batch=config.batch_size,
-        **vars(crops),
+    once = say(
+        "classifier.training",
+        before=settings.pretraining,
+        config=settings.training,
+        crops=settings.crops,
         hide=settings.hide,
         dropout=settings.model.dropout,
-        optimizer=config.optimizer,
-        rate=config.learning_rate,
-        schedule=say(SCHEDULES[config.schedule]),
-        decay=config.weight_decay,
-        smoothing=config.label_smoothing,
+        schedule=say(f"schedule.{settings.training.schedule}"),
     )
-    if settings.runs == 1:
-        return told
-    return say(
-        "{told}; the classes were learned {runs} times, each in another order, and the weights averaged",
-        told=told,
-        runs=settings.runs,
-    )
+    return once if settings.runs == 1 else say("classifier.runs", once=once, runs=settings.runs)
 
 
 def train_in_stages(

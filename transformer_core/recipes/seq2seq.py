@@ -11,7 +11,6 @@ from dataclasses import replace
 from transformer_core.models.recurrent import RecurrentConfig, Seq2Seq
 from transformer_core.recipes.command import recipe_parser, run_command
 from transformer_core.recipes.translation import PAIRS, add_parts, make_translator
-from transformer_core.recipes.wording import template
 from transformer_core.text import PAD_ID
 from transformer_core.training.config import TrainConfig
 
@@ -22,35 +21,9 @@ MODEL = RecurrentConfig(
 TRAINING = TrainConfig(learning_rate=3e-3, warm_up=0.08, weight_decay=0.02, batch_size=96, epochs=7)
 QUICK_MODEL = replace(MODEL, d_model=32, d_hidden=32)
 QUICK_VOCABULARY = 1_500
-ONE_AFTER_ANOTHER = template(
-    "It reads and writes one word after another: next to nothing in it can be computed for all positions at once."
-)
-PAIR = replace(
-    PAIRS["en-fr"],
-    training=TRAINING,
-    introduction=template(
-        "An encoder-decoder of recurrent networks with attention, as before the Transformer, trained from scratch on "
-        "the same sentences and the same tokens, so that the two can be laid side by side."
-    ),
-    limits=(
-        *PAIRS["en-fr"].limits,
-        ONE_AFTER_ANOTHER,
-        template("One head looks at the source, once a word; it cannot look for two things at a time."),
-    ),
-)
-PLAIN_PAIR = replace(
-    PAIR,
-    introduction=template(
-        "An encoder-decoder of recurrent networks without attention: one vector carries the whole sentence to the "
-        "decoder. Trained from scratch on the same sentences and tokens and for as long as seq2seq-en-fr, so that what "
-        "attention brings can be seen."
-    ),
-    limits=(
-        *PAIRS["en-fr"].limits,
-        ONE_AFTER_ANOTHER,
-        template("All that it knows of the source is one vector: the longer the sentence, the more of it is lost."),
-    ),
-)
+EN_FR = PAIRS["en-fr"]
+PAIR = replace(EN_FR, kinds=(*EN_FR.kinds, "seq2seq", "attention"), training=TRAINING)
+PLAIN_PAIR = replace(PAIR, kinds=(*EN_FR.kinds, "seq2seq", "plain"))
 
 
 def run_recipe(chosen: argparse.Namespace) -> str:

@@ -19,116 +19,48 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.translation import Pairs, measure_translation, read_lines, read_parallel
 from transformer_core.generation import translate
+from transformer_core.measured import Trained
 from transformer_core.models import Translation
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, commands, list_of, training_facts, usual_on, write_bundle, write_card
+from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
-from transformer_core.recipes.everyday import CHINESE_SENTENCES
-from transformer_core.recipes.wording import Say, template
+from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import epochs_of
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_target_words
 from transformer_core.training.tasks.sequences import PairPart
 
-CAPTIONS = (
-    "A man in a red shirt is riding a horse.",
-    "Two dogs are playing on the beach.",
-    "A little girl is eating an apple in the garden.",
-    "Three people are waiting for the train.",
-    "An old woman is reading a newspaper on a bench.",
-    "A group of children is running after a ball.",
-    "The cook is cutting vegetables in a large kitchen.",
-    "A black cat sleeps on a wooden table.",
-    "I would like to know what time it is.",
-    "The committee rejected the proposal yesterday.",
-)
-EVERYDAY = (
-    "Good morning.",
-    "How are you?",
-    "What is your name?",
-    "My name is Anna.",
-    "I am a student.",
-    "She is my sister.",
-    "Where is the station?",
-    "I do not know.",
-    "Please open the window.",
-    "It is raining.",
-    "I like this book.",
-    "He is very tall.",
-    "We went to school together.",
-    "What time is it now?",
-    "I want to drink some water.",
-    "This car is too expensive.",
-    "Do you speak Chinese?",
-    "I will call you tomorrow.",
-    "He lives in a big city.",
-    "My father works in a hospital.",
-    "Can you help me?",
-    "I have never been to Beijing.",
-    "The cat is under the table.",
-    "She sings better than I do.",
-    "If it rains tomorrow, I will stay at home.",
-    "Who broke the window?",
-    "Thank you for your letter.",
-    "He got up early this morning.",
-    "There are many people in the park.",
-    "The minister announced new taxes on imported steel.",
-)
-LANGUAGES = {
-    "en": template("English"),
-    "fr": template("French"),
-    "de": template("German"),
-    "zh": template("Chinese"),
-}
-INTRODUCTION = template("The encoder and decoder of the paper, small, trained from scratch, to be looked into.")
-AS_THE_PAPER = template(
-    "The encoder and decoder of the paper as the paper has them, small: post-norm, ReLU, the learning rate of section "
-    "5.3 and the label smoothing of section 5.4; trained from scratch, to be looked into."
-)
-OF_CAPTIONS = (
-    template("It has seen nothing but captions of photographs: of other sentences it makes captions."),
-    template("Words that are not in the captions are cut into pieces, and translated by their sound at best."),
-    template("It was never taught to address anybody: questions and commands are foreign to it."),
-)
-OF_EVERYDAY = template(
-    "It has seen some nineteen thousand short everyday sentences: longer ones, and words outside them, fail."
-)
-
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Data, vocabulary, model and training of one pair of languages; sentences for the card are marked for say.
+    """Data, vocabulary, model and training of one pair of languages.
 
     Args:
         read: from the data folder and a part, "train", "choice" or "test", to its pairs.
         needs: the files that the folder must contain, in words.
-        data, licence, test, introduction, limits: for the card.
-        choice: the part by which settings were chosen, {count} for PAIRS_FOR_CHOICE; empty where none was measured.
-        sentences: that the card shows with their translations.
-        usual: name and unit of the test part, as in measured.Usual.
+        kinds: of its card, as in write_card.
         tokenizer: kind of the vocabulary, which both languages share.
         vocab_size: its largest size.
         lowercase: whether it lowers the case.
         model: its sizes; that of the vocabulary comes from the tokenizer.
         training: how to train.
+        sentences: that the card shows with their translations.
+        usual: name and unit of the test part, as in measured.Usual.
+        has_choice: whether there is a part to choose settings by.
     """
 
     read: Callable[[Path, str], Pairs]
     needs: str
-    data: str
-    licence: str
-    test: str
+    kinds: tuple[str, ...]
     tokenizer: str
     vocab_size: int
     lowercase: bool
     model: ModelConfig
     training: TrainConfig
     sentences: tuple[str, ...]
-    limits: tuple[str, ...]
     usual: tuple[str, str]
-    introduction: str = INTRODUCTION
-    choice: str = ""
+    has_choice: bool = False
 
 
 def read_objects(path: Path, source: str, target: str) -> Pairs:
@@ -206,24 +138,21 @@ TRAINING = TrainConfig(learning_rate=2e-3, warm_up=0.08, weight_decay=0.05, batc
 EN_FR = PairSettings(
     read=functools.partial(captions, language="fr"),
     needs="train and test_2016_flickr of Multi30k (.en.gz and .fr.gz)",
-    data=template("Multi30k, captions of photographs in English and French (Elliott et al. 2016 and 2017)"),
-    licence=template("the captions are CC BY-NC-SA 4.0; weights for research and teaching"),
-    test=template("Multi30k's test_2016_flickr"),
+    kinds=("translation", "captions", "en-fr"),
     tokenizer="bpe",
     vocab_size=6_000,
     lowercase=False,
     model=MODEL,
     training=TRAINING,
-    sentences=CAPTIONS,
-    limits=OF_CAPTIONS,
-    usual=(template("Multi30k test_2016_flickr"), "caption"),
+    sentences=card_sentences("captions.en.txt"),
+    usual=("Multi30k test_2016_flickr", "caption"),
 )
 EN_DE = replace(
     EN_FR,
     read=functools.partial(captions, language="de"),
     needs="train and test_2016_flickr of Multi30k (.en.gz and .de.gz)",
-    data=template("Multi30k, captions of photographs in English and German (Elliott et al. 2016)"),
-    choice=template("Multi30k's val"),
+    kinds=("translation", "captions", "en-de"),
+    has_choice=True,
     model=replace(MODEL, norm_order="post", activation="relu", dropout=0.3),
     training=TrainConfig(
         optimizer="adam",
@@ -235,42 +164,29 @@ EN_DE = replace(
         batch_size=96,
         epochs=32,
     ),
-    introduction=AS_THE_PAPER,
 )
 EN_ZH = PairSettings(
     read=everyday,
     needs="en-zh.train.jsonl.gz and en-zh.val.jsonl.gz of Tatoeba",
-    data=template("Tatoeba, everyday sentences in English and Chinese, made simplified with opencc"),
-    licence=template("the sentences are CC BY 2.0 FR; so are these weights"),
-    test=template("the val part of the same sample of Tatoeba"),
+    kinds=("translation", "everyday", "en-zh"),
     tokenizer="wordpiece",
     vocab_size=7_000,
     lowercase=True,
     model=replace(MODEL, dropout=0.25),
     training=replace(TRAINING, learning_rate=2.5e-3, batch_size=160, epochs=28),
-    sentences=EVERYDAY,
-    limits=(
-        OF_EVERYDAY,
-        template("It lowers the case of what it reads; names that it has not seen become other names."),
-        template("It writes simplified characters, none that were rare in what it learned."),
-    ),
-    usual=(template("Tatoeba"), "sentence"),
+    sentences=card_sentences("everyday.en.txt"),
+    usual=("Tatoeba", "sentence"),
 )
 ZH_EN = replace(
     EN_ZH,
     read=everyday_turned,
-    data=template("Tatoeba, everyday sentences in Chinese and English, the Chinese made simplified with opencc"),
-    choice=template("the last {count} pairs of the training file, which it did not learn from"),
+    kinds=("translation", "everyday", "zh-en"),
+    has_choice=True,
     vocab_size=8_000,
     lowercase=False,
     model=replace(MODEL, dropout=0.3),
     training=replace(TRAINING, learning_rate=2.5e-3, label_smoothing=0.1, batch_size=128, epochs=36),
-    sentences=CHINESE_SENTENCES,
-    limits=(
-        OF_EVERYDAY,
-        template("It reads simplified characters; traditional ones, and rare ones, are unknown to it."),
-        template("Names that it has not seen become other names, most often Tom."),
-    ),
+    sentences=card_sentences("everyday.zh.txt"),
 )
 PAIRS = {"en-fr": EN_FR, "en-de": EN_DE, "en-zh": EN_ZH, "zh-en": ZH_EN}
 QUICK_PAIRS, QUICK_TEST = 320, 8
@@ -291,40 +207,46 @@ class TranslationMeasures:
 
 
 def translation_card(
-    on_disk: OnDisk[TranslationMeasures], facts: dict[str, str], settings: PairSettings, say: Say, *, pair: str
+    on_disk: OnDisk[TranslationMeasures],
+    say: Say,
+    settings: PairSettings,
+    trained: tuple[Trained, TrainConfig],
+    chosen: argparse.Namespace,
+    *,
+    pair: str,
+    recipe: str,
+    learned: int,
 ) -> str:
     """Return the card's Markdown.
 
     Args:
         on_disk: the bundle and its measures.
-        facts: the rows of its table.
+        say: the texts of a language.
         settings: of the pair of languages.
-        say: the sentences of a language.
-        pair: such as "en-fr".
+        trained: what the training took, and how it was done.
+        chosen, pair, recipe: as of make_translator.
+        learned: how many pairs.
     """
-    source, target = (say(LANGUAGES[side]) for side in pair.split("-"))
-    lines = [f"{text} → {out}" for text, out in zip(settings.sentences, on_disk.measured.written, strict=True)]
-    quality = say(
-        "On {test} ({sentences:,} sentences, beam {beam}): BLEU {bleu:.2f}, chrF {chrf:.2f} (sacrebleu, raw text; "
-        "`{bleu_signature}`).",
-        test=say(settings.test, count=PAIRS_FOR_CHOICE),
-        **on_disk.measured.figures,
-    )
-    if settings.choice:
-        choice = say(settings.choice, count=PAIRS_FOR_CHOICE)
-        quality += "\n" + say("Settings were chosen by {choice}, never by this part.", choice=choice)
-    how = say("To measure it again, let the recipe write the test sentences with `--held-out FILE`, and then")
-    files = " ".join(f"FILE.{side}" for side in pair.split("-"))
-    return write_card(
-        on_disk.bundle,
-        say("from {source} to {target}", source=source, target=target),
-        say(settings.introduction),
-        facts,
-        {
-            say("Measured quality"): f"{quality}\n\n{commands(on_disk.bundle, how, files)}",
-            say("{count} sentences of our own, as they come out", count=len(lines)): list_of(lines),
-            say("What it cannot do"): list_of([say(limit) for limit in settings.limits]),
-        },
+
+    def part(name: str) -> str:
+        return say.all_of(settings.kinds, name, for_choice=PAIRS_FOR_CHOICE)[-1]
+
+    source, target = pair.split("-")
+    written = zip(settings.sentences, on_disk.measured.written, strict=True)
+    return trained_card(
+        on_disk,
+        say,
+        settings.kinds,
+        [trained],
+        recipe=command_of(recipe, chosen),
+        source=source,
+        target=target,
+        pairs=learned,
+        test=part("choice" if chosen.choice else "test"),
+        chosen_by=f"\n{part('chosen_by')}" if settings.has_choice and not chosen.choice else "",
+        found=on_disk.measured.figures,
+        count=len(settings.sentences),
+        written=list_of(f"{text} → {out}" for text, out in written),
     )
 
 
@@ -348,10 +270,8 @@ def make_translator(
     Raises:
         ValueError: the data cannot be read, or the files of an interrupted run do not fit.
     """
-    if chosen.choice and not settings.choice:
+    if chosen.choice and not settings.has_choice:
         raise ValueError(f"--choice: no part is set aside to choose settings of {pair} by")
-    if chosen.choice:
-        settings = replace(settings, test=settings.choice, choice="")
     pairs = settings.read(chosen.data, "train")[: QUICK_PAIRS if chosen.quick else None]
     test = settings.read(chosen.data, "choice" if chosen.choice else "test")[: QUICK_TEST if chosen.quick else None]
     if chosen.held_out is not None:
@@ -381,14 +301,8 @@ def make_translator(
         return TranslationMeasures(measure_translation(bundle, test), tuple(translate(bundle, settings.sentences)))
 
     def card(on_disk: OnDisk[TranslationMeasures], say: Say) -> str:
-        batch = say("{size} pairs", size=config.batch_size)
-        facts = {
-            say("data"): say("{data}; {count:,} pairs trained on", data=say(settings.data), count=len(pairs)),
-            say("licence"): say(settings.licence),
-            say("recipe"): f"`{command_of(recipe, chosen)}`",
-            **training_facts(on_disk, trained, config, say, batch=batch),
-        }
-        return translation_card(on_disk, facts, settings, say, pair=pair)
+        taken = (trained, config)
+        return translation_card(on_disk, say, settings, taken, chosen, pair=pair, recipe=recipe, learned=len(pairs))
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads=pair[:2])
     sources = [[source for source, _ in part] for part in (test, pairs)]

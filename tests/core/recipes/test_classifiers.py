@@ -1,5 +1,7 @@
 """Recipes of classifiers: their data, their pretraining, and cards that say what evaluate measures."""
 
+import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -14,12 +16,11 @@ import torch
 from tests.helpers.engine import separable, shipped
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert, Classifier
-from transformer_core.recipes import sentiment, sentiment_zh
-from transformer_core.recipes.classifiers import ClassifierMeasures, divided, everyday_table, without_parts_of
-from transformer_core.recipes.everyday import ENGLISH_OPINIONS
+from transformer_core.recipes import sentiment
 from transformer_core.recipes.opinions import GRAMMAR, LEXICON, opinions
 from transformer_core.recipes.reviews import STRETCHES, Crops, ReviewBatches, average, copy_encoder, describe, set_aside
-from transformer_core.recipes.wording import Say
+from transformer_core.recipes.sentiment import ClassifierMeasures, divided, everyday_rows, without_parts_of
+from transformer_core.recipes.texts import Say, read_opinions
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.examples import Example
@@ -64,13 +65,13 @@ def test_crops_are_stretches_of_the_review():
     assert starts == {0, 10, 30, 31, 90}
 
 
-@pytest.mark.parametrize(("name", "recipe"), [("sentiment", sentiment), ("sentiment-zh", sentiment_zh)])
-def test_the_shipped_bundle_is_what_the_recipe_makes(name, recipe):
-    made_before = shipped(name)
+@pytest.mark.parametrize("language", sentiment.FULL)
+def test_the_shipped_bundle_is_what_the_recipe_makes(language):
+    made_before, settings = shipped(sentiment.NAMES[language]), sentiment.FULL[language]
     vocabulary = {"vocab_size": made_before.config.vocab_size, "target_vocab_size": made_before.config.vocab_size}
-    assert made_before.config == replace(recipe.FULL.model, **vocabulary)
-    assert describe(recipe.FULL, Say("en")) in made_before.card
-    assert describe(recipe.FULL, Say("zh")) in made_before.card_zh
+    assert made_before.config == replace(settings.model, **vocabulary)
+    assert describe(settings, Say("en")) in made_before.card
+    assert describe(settings, Say("zh")) in made_before.card_zh
 
 
 EXAMPLES = [*separable(300), *(Example(f"  {example.text.upper()} ", example.label) for example in separable(300))]
@@ -112,12 +113,12 @@ def test_a_table_of_everyday_sentences_says_which_are_right() -> None:
     measured = ClassifierMeasures({}, (0.9, 0.5, 0.7))
     sentences = (("Good.", 1), ("Bad.", 0), ("Awful.", 0))
     assert measured.right(sentences) == [True, True, False]
-    assert everyday_table(measured, sentences, Say("en")).splitlines()[2:] == [
+    assert everyday_rows(measured, sentences, Say("en")).splitlines() == [
         "| Good. | positive | 0.90 | yes |",
         "| Bad. | negative | 0.50 | yes |",
         "| Awful. | negative | 0.70 | **no** |",
     ]
-    assert "| Awful. | 负面 | 0.70 | **否** |" in everyday_table(measured, sentences, Say("zh"))
+    assert "| Awful. | 负面 | 0.70 | **否** |" in everyday_rows(measured, sentences, Say("zh"))
 
 
 TEXTS = ["one two three four five six", "two three four five six one", "three four five six one two"]
@@ -180,6 +181,11 @@ def test_the_same_seed_writes_the_same_and_another_seed_others(written) -> None:
     assert opinions(100, seed=1) != written[:100]
 
 
+def test_opinions_are_those_that_the_shipped_classifier_learned_from(written) -> None:
+    rows = json.dumps([[example.text, example.label] for example in written], ensure_ascii=False)
+    assert hashlib.sha256(rows.encode()).hexdigest()[:16] == "d4b77d684e090db2"
+
+
 def test_all_are_different_and_half_of_them_are_positive(written) -> None:
     assert len(written) == COUNT
     assert len({example.text.casefold() for example in written}) == COUNT
@@ -187,7 +193,7 @@ def test_all_are_different_and_half_of_them_are_positive(written) -> None:
 
 
 def test_none_is_a_sentence_that_cards_report_on(written) -> None:
-    everyday = {re.sub(r"\W+", " ", text.casefold()).strip() for text, _ in ENGLISH_OPINIONS}
+    everyday = {re.sub(r"\W+", " ", text.casefold()).strip() for text, _ in read_opinions("en")}
     assert not [example for example in written if re.sub(r"\W+", " ", example.text.casefold()).strip() in everyday]
 
 
@@ -205,6 +211,6 @@ def test_the_article_fits_the_word(written) -> None:
 
 
 def test_every_slot_of_the_grammar_has_words() -> None:
-    slots = {name for _, found in GRAMMAR for row in found for _, name in SLOT.findall(row.text)}
+    slots = {name for row in GRAMMAR for _, name in SLOT.findall(row.text)}
     assert slots <= LEXICON.keys()
     assert all(len(LEXICON[name]) > 1 for name in slots)

@@ -32,16 +32,13 @@ from transformer_core.recipes import (
     bert,
     command,
     gpt,
-    gpt_char,
     gpt_poem,
     lm,
     sentiment,
-    sentiment_zh,
     seq2seq,
     translation,
 )
-from transformer_core.recipes.everyday import ENGLISH_OPINIONS
-from transformer_core.recipes.gpt_char import CHARACTERS_SEEN
+from transformer_core.recipes.texts import Say, read_opinions
 from transformer_core.text import Tokenizer
 from transformer_core.training.intake.labelled import read_labelled, write_labelled
 
@@ -59,11 +56,11 @@ RECIPES = {
     "plain": (seq2seq.main, ["--plain"]),
     "bert": (bert.main, []),
     "gpt": (gpt.main, []),
-    "gpt-char": (gpt_char.main, []),
+    "gpt-char": (lm.main, ["gpt"]),
     "gpt-poem": (gpt_poem.main, []),
     **{f"lm-{unit}": (lm.main, [unit]) for unit in lm.NETWORKS},
     "sentiment": (sentiment.main, []),
-    "sentiment-zh": (sentiment_zh.main, []),
+    "sentiment-zh": (sentiment.main, ["zh"]),
 }
 NEEDS = {"gpt-poem": "pypinyin", "zh-en": "opencc", "en-zh": "opencc"}
 
@@ -102,7 +99,7 @@ def data(tmp_path_factory) -> Path:
     for name, world in zip((sentiment.REVIEWS, sentiment.PHRASES, sentiment.PRODUCTS), worlds, strict=True):
         write_table(folder / name, ("text", "label", "sentence"), *world)
     own = [(example.text, example.label, SUBJECTS[place % 5]) for place, example in enumerate(separable(600))]
-    write_table(folder / sentiment_zh.REVIEWS, ("text", "label", "category"), *own)
+    write_table(folder / sentiment.CHINESE_REVIEWS, ("text", "label", "category"), *own)
     tokenizer = Tokenizer.train("character", [SHAKESPEARE], vocab_size=100, min_frequency=1, template="none")
     config = ModelConfig(vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32)
     save(Bundle("gpt-char", Gpt(config), tokenizer), folder / "beside" / "gpt-char")
@@ -161,9 +158,15 @@ def both_cards(folder: Path) -> tuple[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
-@pytest.mark.parametrize("name", ["translation", "seq2seq", "bert", "gpt", "gpt_char", "lm", "sentiment"])
-def test_a_command_without_its_data_says_so_in_one_line_with_code_2(name, tmp_path, monkeypatch, capsys) -> None:
-    first = {"translation": ["en-fr"], "lm": ["gru", f"--beside={tmp_path}"]}.get(name, [])
+@pytest.mark.parametrize(
+    "command_line",
+    ["translation en-fr", "seq2seq", "bert", "gpt", "lm gpt", "lm gru --beside=.", "sentiment", "sentiment zh"],
+)
+def test_a_command_without_its_data_says_so_in_one_line_with_code_2(
+    command_line, tmp_path, monkeypatch, capsys
+) -> None:
+    name, *first = command_line.split()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *first, "--data", str(tmp_path / "nowhere")])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(f"transformer_core.recipes.{name}", run_name="__main__")
@@ -238,7 +241,9 @@ def test_a_recurrent_translators_card(ran, name: str) -> None:
     bundle = load(folder / "out")
     assert (bundle.kind, bundle.config.attention) == ("seq2seq", None if plain else "additive")
     assert f"attention: {'none' if plain else 'additive'}" in card
-    assert all(limit in card for limit in (seq2seq.PLAIN_PAIR if plain else seq2seq.PAIR).limits)
+    limits = Say("en").all_of((seq2seq.PLAIN_PAIR if plain else seq2seq.PAIR).kinds, "limits")
+    assert len(limits) == 3
+    assert card.endswith("\n".join(["", *limits, ""]))
 
 
 @pytest.mark.nightly
@@ -258,8 +263,8 @@ def test_a_translators_card(ran, pair: str) -> None:
     assert f"BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}" in card
     assert f"BLEU {measured['bleu']:.2f}，chrF {measured['chrf']:.2f}" in chinese
     assert card.count(" → ") == len(settings.sentences) >= 10
-    assert all(limit in card for limit in settings.limits)
-    assert ("Settings were chosen by" in card) == bool(settings.choice)
+    assert all(limit in card for limit in Say("en").all_of(settings.kinds, "limits"))
+    assert ("Settings were chosen by" in card) == settings.has_choice
     if pair == "zh-en":
         assert "| data | Tatoeba" in card
         assert "; 22 pairs trained on" in card
@@ -327,10 +332,11 @@ def test_the_card_of_a_recurrent_language_model_compares_it(data, ran, unit: str
     assert bundle.kind == "lm"
     assert isinstance(bundle.model, RecurrentLm)
     assert (bundle.model.config.unit, bundle.reads) == (lm.NETWORKS[unit].unit, "en")
-    assert bundle.n_parameters == pytest.approx(lm.QUICK.n_parameters, rel=0.2)
+    assert bundle.n_parameters == pytest.approx(lm.QUICK_PARAMETERS, rel=0.2)
     assert f"{measured['out']['loss_nats']:.4f} nats a character" in bundle.card
-    own_seen = bundle.measured.trained[0].steps * lm.QUICK.batch_size * lm.QUICK.max_len
-    for name, seen in (("out", own_seen), ("gpt-char", CHARACTERS_SEEN)):
+    own = lm.recurrent(unit, n_parameters=lm.QUICK_PARAMETERS, quick=True)
+    assert own.seen == bundle.measured.trained[0].steps * own.training.batch_size * own.width
+    for name, seen in (("out", own.seen), ("gpt-char", lm.gpt_of_characters(quick=False).seen)):
         n_parameters = load(bundles[name]).n_parameters
         row = f"| {name} | {n_parameters:,} | {seen:,} | {measured[name]['loss_nats']:.4f} |"
         assert row in bundle.card
@@ -405,10 +411,10 @@ def test_the_cards_of_the_classifier_say_what_evaluate_measures(ran) -> None:
     for words in (*words_zh, "- IMDB：在留出的 40 条文本上准确率 "):
         assert words in bundle.card_zh
     for card in (bundle.card, bundle.card_zh):
-        assert all(f"| {text} |" in card for text, _ in ENGLISH_OPINIONS)
+        assert all(f"| {text} |" in card for text, _ in read_opinions("en"))
     right = bundle.card.count("| yes |")
     assert bundle.card_zh.count("| 是 |") == right
-    assert f"{right} of {len(ENGLISH_OPINIONS)} are right." in bundle.card
+    assert f"{right} of 100 are right." in bundle.card
     assert bundle.labels == ("negative", "positive")
     assert [row.stage for row in bundle.measured.trained] == ["pretraining", "training", "training-2", "training-3"]
     assert bundle.measured.sureness
@@ -419,8 +425,8 @@ def test_by_subject_both_models_are_measured_on_the_part_for_choices(data, copie
     """The Chinese classifier: a second one, which never saw two subjects, is measured beside it and not kept."""
     folder = copied("sentiment-zh")
     bundle = load(folder / "out")
-    own = [row for row in bundle.measured.slices if row.data != sentiment_zh.NAME]
-    assert [row.data.removesuffix(sentiment_zh.UNSEEN_MARK) for row in own] == ["takeaway", "hotels"] * 2
+    own = [row for row in bundle.measured.slices if row.data != "online reviews"]
+    assert [row.data.removesuffix(sentiment.UNSEEN_MARK) for row in own] == ["takeaway", "hotels"] * 2
     assert [row.texts for row in own[:2]] == [row.texts for row in own[2:]]
     assert sum(row.texts for row in own[:2]) < 40  # the part for choices has 40 texts, and other subjects, too
     for seen, unseen in zip(own[:2], own[2:], strict=True):
@@ -430,11 +436,11 @@ def test_by_subject_both_models_are_measured_on_the_part_for_choices(data, copie
         assert said in bundle.card
     assert "没有学过这一主题的模型为" in bundle.card_zh
     assert run("sentiment-zh", data, folder, "--again") == 0
-    assert [row for row in load(folder / "out").measured.slices if row.data != sentiment_zh.NAME] == own
+    assert [row for row in load(folder / "out").measured.slices if row.data != "online reviews"] == own
 
 
 def test_nothing_that_is_set_aside_is_learned_from(data) -> None:
-    kinds = sentiment.read_kinds(data, quick=True, seed=0)
+    kinds = sentiment.english_kinds(data, quick=True, seed=0)
     assert [kind.name for kind in kinds] == ["IMDB", "SST", "Hu and Liu 2004", "own"]
     for kind in kinds[:3]:
         texts = [{example.text.casefold() for example in part} for part in (kind.learned, kind.choice, kind.test)]

@@ -1,13 +1,14 @@
-"""What recipes are made of: their texts, their wording in two languages, poems in form, measures of characters."""
+"""What recipes are made of: their texts, cards in two languages, poems in form, measures of characters."""
 
-import ast
 import gzip
+import hashlib
 import itertools
+import json
 import math
 import random
+import re
 from string import Formatter
 
-import polib
 import pytest
 import torch
 
@@ -16,11 +17,9 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.gpt import measure_text, read_text
 from transformer_core.models import Gpt
-from transformer_core.recipes import gpt_poem, lm
+from transformer_core.recipes import gpt_poem, lm, sentiment, seq2seq, translation
 from transformer_core.recipes.captions import MARKS, Sentences, mended, sentence_pairs
-from transformer_core.recipes.characters import characters_seen
 from transformer_core.recipes.gpt import written_together
-from transformer_core.recipes.gpt_char import CHARACTERS_SEEN
 from transformer_core.recipes.gpt_poem import (
     GROUPS,
     even_ends,
@@ -31,10 +30,18 @@ from transformer_core.recipes.gpt_poem import (
     rhymes,
     shuffled_ends,
 )
+from transformer_core.recipes.texts import (
+    CORPORA,
+    Say,
+    card_sentences,
+    card_texts,
+    data_name,
+    read_opinions,
+    read_sections,
+    signed,
+)
 from transformer_core.recipes.translation import read_objects, simplifier
-from transformer_core.recipes.wording import CATALOGUE, Say, chinese, template
 from transformer_core.text import Tokenizer
-from transformer_core.training.config import TrainConfig
 
 ANIMALS, PLACES = ("dog", "cat", "bird", "horse", "fish"), ("river", "house", "tree", "hill", "road", "park")
 CAPTIONS = [f"A {animal} is near the {place} ." for animal in ANIMALS for place in PLACES]
@@ -69,10 +76,9 @@ TEXT = "to be, or not to be: that is the question\n" * 120
 
 
 def test_gpt_char_learned_from_half_as_many_characters() -> None:
-    training = TrainConfig(batch_size=lm.FULL.batch_size, epochs=lm.FULL.epochs)
-    own = characters_seen(training, windows=lm.FULL.windows, width=lm.FULL.max_len)
-    assert own == 3_125 * 64 * 128
-    assert CHARACTERS_SEEN == 3_124 * 32 * 128
+    own = lm.recurrent("gru", n_parameters=1_800_000, quick=False)
+    assert own.seen == 3_125 * 64 * 128
+    assert lm.gpt_of_characters(quick=False).seen == 3_124 * 32 * 128
 
 
 def a_bundle(text: str, max_len: int = 8) -> Bundle:
@@ -169,53 +175,122 @@ def test_shuffling_deals_the_same_ends_to_poems_of_the_same_lengths() -> None:
     assert any(shuffled_ends(poems, seed) != dealt for seed in range(1, 5))
 
 
-RECIPES = sorted((ROOT / "transformer_core" / "recipes").glob("*.py"))
-
-
-def templates() -> set[str]:
-    """Return every literal that the recipes give to say or template."""
-    found = set()
-    for path in RECIPES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("say", "template"):
-                literal = node.args[0]
-                if isinstance(literal, ast.Constant):
-                    found.add(literal.value)
-                else:
-                    assert node.func.id == "say", f"{path.name}, line {node.lineno}: template needs a literal"
-    return found
+SOURCE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "transformer_core" / "recipes").glob("*.py"))
+KINDS = {
+    **{f"translation-{pair}": settings.kinds for pair, settings in translation.PAIRS.items()},
+    "seq2seq-en-fr": seq2seq.PAIR.kinds,
+    "seq2seq-en-fr-plain": seq2seq.PLAIN_PAIR.kinds,
+    "bert": ("bert",),
+    "gpt": ("gpt",),
+    "gpt-poem": ("gpt-poem",),
+    "gpt-char": ("characters", "gpt-char"),
+    **{f"lm-{unit}": ("characters", "recurrent", unit) for unit in lm.NETWORKS},
+    **{name: ("classifier", name) for name in sentiment.NAMES.values()},
+}
 
 
 def places(text: str) -> list[tuple[str, str]]:
-    """Return the places for values in a template, with how each value is written."""
+    """Return the places for values in a text, with how each value is written."""
     return sorted((name, spec or "") for _, name, spec, _ in Formatter().parse(text) if name is not None)
 
 
-def test_every_template_has_its_chinese_and_none_is_stale() -> None:
-    entries = [entry.msgid for entry in polib.pofile(str(CATALOGUE))]
-    assert len(entries) == len(set(entries))
-    assert len(entries) > 100
-    assert set(entries) == templates()
-    assert all(chinese().values())
+def pattern(text: str) -> str:
+    """Return the regular expression of a text with any values put in."""
+    return ".*".join(re.escape(plain) for plain, *_ in Formatter().parse(f"{text}{{}}"))
 
 
-def test_both_languages_write_the_same_values_in_the_same_way() -> None:
-    differing = [english for english, own in chinese().items() if places(english) != places(own)]
-    assert not differing
+def test_both_languages_have_the_same_texts_and_write_the_same_values_in_the_same_way() -> None:
+    english, own = (card_texts(language) for language in ("en", "zh"))
+    assert english.keys() == own.keys()
+    assert len(english) > 100
+    assert [name for name in english if places(english[name]) != places(own[name])] == []
 
 
-def test_a_template_is_said_in_the_language_of_the_card() -> None:
-    assert template("{size} pairs") == "{size} pairs"
-    assert Say("en")("{size} pairs", size=96) == "96 pairs"
-    assert Say("zh")("{size} pairs", size=96) == "96 个句对"
-    assert (
-        Say("en")("{share:.1%} of a text that nobody translated", share=0.5) == "50.0% of a text that nobody translated"
-    )
+def test_every_text_of_the_cards_is_asked_for_and_every_one_that_is_asked_for_is_there() -> None:
+    asked = set(re.findall(r"\bsay\(\s*[\"']([^\"']+)[\"']", SOURCE))
+    families = set(re.findall(r"\bf[\"'](\w+)\.\{", SOURCE))
+    literals = set(re.findall(r"[\"']([\w.-]+)[\"']", SOURCE))
+    kinds = {kind for kinds in KINDS.values() for kind in kinds}
+    assert asked <= card_texts("en").keys()
+    for name in card_texts("en"):
+        kind, _, part = name.partition(".")
+        assert name in literals or kind in families or (kind in kinds and part in literals), name
 
 
-def test_a_template_without_its_chinese_is_named() -> None:
-    with pytest.raises(KeyError, match=r"zh.po has no Chinese for 'a template that nobody translated \{count\}'"):
-        Say("zh")("a template that nobody translated {count}", count=1)
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("language", "file"), [("en", "card.md"), ("zh", "card.zh.md")])
+def test_the_shipped_cards_say_what_recipes_write(name: str, language: str, file: str) -> None:
+    card, texts = (ROOT / "assets" / "checkpoints" / name / file).read_text(encoding="utf-8"), card_texts(language)
+    assert re.fullmatch(pattern(texts["card"]) + "\n", card, re.DOTALL)
+    for part in ("title", "introduction", "data", "licence", "quality", "shown"):
+        own = next(text for kind in reversed(KINDS[name]) if (text := texts.get(f"{kind}.{part}")))
+        assert re.search(pattern(own), card, re.DOTALL), part
+    limits = [pattern(text) for kind in KINDS[name] if (text := texts.get(f"{kind}.limits"))]
+    assert re.search("\n\n" + "\n".join(limits) + "\n$", card)
+
+
+def test_a_text_is_said_in_the_language_of_the_card() -> None:
+    assert Say("en")("cost.cores", count=96) == "96 cores"
+    assert Say("zh")("cost.cores", count=96) == "96 个处理器核心"
+    assert (data_name("online reviews", "zh"), data_name("my own", "zh")) == ("网上评论", "my own")
+    with pytest.raises(ValueError, match=r"cards.zh.md has no \[cost.of_nothing\]"):
+        Say("zh")("cost.of_nothing", count=1)
+    with pytest.raises(ValueError, match=r"cards.en.md has no \[bert.choice\]"):
+        Say("en").all_of(["bert"], "choice")
+
+
+def test_a_model_has_the_limits_of_all_its_kinds_and_of_other_parts_its_own() -> None:
+    limits = Say("en").all_of(translation.PAIRS["zh-en"].kinds, "limits")
+    assert [text.count("\n") + 1 for text in limits] == [1, 2]
+    introductions = Say("en").all_of(translation.PAIRS["en-de"].kinds, "introduction")
+    assert ["the learning rate of section 5.3" in text for text in introductions] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("good\n[bad]\nbad", "'good' needs a heading such as [good] above it"),
+        ("[good]\ngood\n\n[good]\ngreat", "[good] is there twice"),
+        ("[good]\n\n[bad]\nbad", "[good] has no text below it"),
+    ],
+)
+def test_a_broken_file_of_sections_is_named(tmp_path, written: str, why: str) -> None:
+    (tmp_path / "words.txt").write_text(written, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"words.txt: {why}")):
+        read_sections(tmp_path / "words.txt")
+
+
+def test_sections_keep_lines_and_blanks_and_what_stands_in_brackets_within_a_line(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("\n[one.two]\n\n    [MASK] is\n\nit\n\n[b c]\nd\n", encoding="utf-8")
+    assert read_sections(tmp_path / "a.txt") == {"one.two": "    [MASK] is\n\nit", "b c": "d"}
+
+
+def test_a_sentence_that_is_blank_or_has_no_label_is_named(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("One.\n\nTwo.\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a\.txt, line 2: '' must be a sentence without blanks around it"):
+        card_sentences("a.txt", tmp_path)
+    with pytest.raises(ValueError, match=r"a\.txt: 'One\.' must begin with one of '- ', '\+ '"):
+        signed("One.", "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "digest"),
+    [
+        ("opinions.en.txt", 100, "ae345d07637670d0"),
+        ("opinions.zh.txt", 100, "1d42154e76776dc4"),
+        ("everyday.zh.txt", 30, "e4680922762370ac"),
+        ("everyday.en.txt", 30, "13ff11a2734450e8"),
+        ("captions.en.txt", 10, "16e9ff01edadb078"),
+        ("first_lines.zh.txt", 10, "6a48d32812356137"),
+        ("hidden.en.txt", 10, "ae1c7512d46b95d3"),
+        ("beginnings.en.txt", 10, "6f5b3d592ccf9211"),
+    ],
+)
+def test_cards_report_on_the_sentences_that_were_written_before_the_training(name, count, digest) -> None:
+    found = read_opinions(name[9:11]) if name.startswith("opinions") else card_sentences(name)
+    assert len(found) == count
+    assert hashlib.sha256(json.dumps(found, ensure_ascii=False).encode()).hexdigest()[:16] == digest
+    assert {path.name for path in CORPORA.glob("*.txt")} > {name}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from transformer_core.evaluation.weak_sides import word_count
 from transformer_core.measured import Measured, Sureness
 from transformer_core.models import Gpt
 from transformer_core.prompt import Prompt
-from transformer_core.recipes.wording import chinese
+from transformer_core.recipes.texts import card_texts
 
 
 def because(app: AppTest) -> str:
@@ -371,7 +371,7 @@ def test_names_of_data_and_of_what_one_text_of_them_is_are_in_the_language_chose
     assert names[language][0] in told(app)
     assert names[language][1] in verdict(app)
     rows = [row for name in shipped_names() for row in (*open_bundle(name).measured.usual,)]
-    assert {row.data for row in rows} <= chinese().keys()
+    assert {f"data.{row.data}" for row in rows} <= card_texts("zh").keys()
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "## Measured quality"), ("zh", "## 测得的质量")])
