@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+import transformer_core.analysis.short_training as short
 import transformer_core.analysis.why.joined_positions as joined
-import transformer_core.analysis.why.short_training as short
 from tests.helpers.engine import made, small_bundle, work_for_time
 from transformer_core.analysis import timing
 from transformer_core.analysis.attention.heads import head_entropies

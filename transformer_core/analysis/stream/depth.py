@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_core.analysis.short_training import backwards_loss, backwards_right
 from transformer_core.config import ModelConfig, NormOrder
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.initialization import initialize
@@ -271,10 +272,6 @@ def _letters(seed: int, step: int) -> Tensor:
     )
 
 
-def _backwards(model: Gpt, letters: Tensor) -> Tensor:
-    return F.cross_entropy(model(letters).flatten(0, 1), letters.flip(1).flatten())
-
-
 def _trained(
     n_layers: int, norm_order: NormOrder, residual: bool, seed: int, steps: int
 ) -> tuple[np.ndarray, float, int]:
@@ -286,13 +283,12 @@ def _trained(
             yield _letters(seed, step)
 
     config = TrainConfig(learning_rate=LEARNING_RATE, warm_up=0.1, batch_size=LETTER_BATCH, seed=seed)
-    run = Run(model, _backwards, batches, steps_per_epoch=steps, config=config)
+    run = Run(model, backwards_loss, batches, steps_per_epoch=steps, config=config)
     losses = []
     try:
-        losses.extend(step.loss for step in counted(run.steps(), run.total_steps))
+        losses.extend(step.loss for step in run.steps())
     except DivergedError:
         losses.append(float("nan"))
-    with torch.inference_mode():
-        fresh = torch.cat([_letters(seed, steps + extra) for extra in range(8)])
-        right = (model.eval()(fresh).argmax(-1) == fresh.flip(1)).float().mean()
-    return np.array(losses), float(right), sum(parameter.numel() for parameter in model.parameters())
+    fresh = torch.cat([_letters(seed, steps + extra) for extra in range(8)])
+    right = backwards_right(model.eval(), fresh)
+    return np.array(losses), right, sum(parameter.numel() for parameter in model.parameters())

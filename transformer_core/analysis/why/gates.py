@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.feed_forward.activations import pre_activations, value_and_slope
-from transformer_core.analysis.why.short_training import Trial, train_on_reviews
+from transformer_core.analysis.short_training import Trial, train_on_reviews
 from transformer_core.layers.feed_forward import gelu, relu
 from transformer_core.prompt import Prompt
 

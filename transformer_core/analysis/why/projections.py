@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_core.analysis.short_training import Trial, train_on_reviews
 from transformer_core.analysis.why.sentence_attention import LayerAttention, sentence_attention
-from transformer_core.analysis.why.short_training import Trial, train_on_reviews
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import require_choice
 from transformer_core.layers.attention import dot_product_scores
