@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
-from transformer_core.analysis.words.vocabulary import embedding_matrix, find, unit_rows
+from transformer_core.analysis.words.vocabulary import cosines, embedding_matrix, find
 from transformer_core.bundle import Bundle
 from transformer_core.layers.embeddings import Embedding
 from transformer_core.layout.neighbours import squared_distances
@@ -206,16 +206,6 @@ def likeness(*, bundle: Bundle, word: str, near: str, far: str) -> Likeness:
     learned = cosines(matrix[ids].double())
     one_hot = cosines(F.one_hot(torch.tensor(ids), len(matrix)).double())
     return Likeness(*(float(values[0, place]) for values in (learned, one_hot) for place in (1, 2)))
-
-
-def cosines(vectors: Tensor) -> Tensor:
-    """Return the cosine of every two rows, x . y / (|x| |y|); 0 where a row is 0.
-
-    Shapes:
-        vectors: (row, d); returns: (row, row)
-    """
-    unit = unit_rows(vectors)
-    return (unit @ unit.T).clamp(-1.0, 1.0)
 
 
 def distances(vectors: Tensor) -> Tensor:

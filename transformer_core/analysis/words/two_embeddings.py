@@ -4,6 +4,7 @@ Positive pointwise mutual information and its SVD: Levy and Goldberg 2014, secti
 Deerwester et al. 1990; the two ways compared: Baroni et al. 2014, Levy, Goldberg and Dagan 2015.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -98,7 +99,6 @@ def truncated(vectors: Tensor, values: Tensor, dimension: int) -> Tensor:
 
 N_SPECIAL = len(SPECIAL_TOKENS)
 MOST_WINDOW = 10
-_taken_apart: dict[tuple[str, int], tuple[Tensor, Tensor]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +149,9 @@ class Agreement:
     word: float
 
 
+@functools.cache
 def _singular(corpus: Corpus, window: int) -> tuple[Tensor, Tensor]:
-    key = (corpus.language, window)
-    if key not in _taken_apart:
-        counts = count_pairs(corpus.rows, corpus.tokenizer.vocab_size, window=window)
-        _taken_apart[key] = singular_vectors(positive_pmi(counts))
-    return _taken_apart[key]
+    return singular_vectors(positive_pmi(count_pairs(corpus.rows, corpus.tokenizer.vocab_size, window=window)))
 
 
 def _counted(language: Language, window: int, dimension: int) -> tuple[Corpus, Tensor, float]:
