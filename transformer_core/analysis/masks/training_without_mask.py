@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.short_training import characters_of_passage, even_windows, random_windows
-from transformer_core.config import ModelConfig
+from transformer_core.config import ModelConfig, require_range
 from transformer_core.generation import sample
 from transformer_core.layers.masks import causal_mask
 from transformer_core.models import Gpt
@@ -88,8 +88,7 @@ def mask_cheating(*, language: Language, steps: int, seed: int) -> Cheating:
     Raises:
         ValueError: steps or language is out of range.
     """
-    if not MEASURES <= steps <= MOST_STEPS:
-        raise ValueError(f"steps={steps} must be from {MEASURES} to {MOST_STEPS}")
+    require_range("steps", steps, MEASURES, MOST_STEPS)
     tokenizer, text, rest = characters_of_passage(language)
     learned, held_out = (torch.tensor(tokenizer.encode(part).ids) for part in (text, rest))
     measured_at = tuple(round(steps * (k + 1) / MEASURES) for k in range(MEASURES))

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.analysis.short_training import backwards_loss, backwards_right
-from transformer_core.config import ModelConfig, NormOrder
+from transformer_core.config import ModelConfig, NormOrder, require_range
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.initialization import initialize
 from transformer_core.models import Gpt
@@ -86,8 +86,7 @@ def gradients_by_depth(*, n_layers: int, d_model: int, seed: int) -> GradientsBy
     Raises:
         ValueError: a size is outside its range.
     """
-    if not 2 <= n_layers <= MOST_LAYERS:
-        raise ValueError(f"n_layers={n_layers} must be from 2 to {MOST_LAYERS}")
+    require_range("n_layers", n_layers, 2, MOST_LAYERS)
     if not 16 <= d_model <= WIDEST or d_model % 8:
         raise ValueError(f"d_model={d_model} must be a multiple of 8 from 16 to {WIDEST}")
     return GradientsByDepth(
@@ -235,8 +234,7 @@ def deep_training(*, n_layers: int, norm_order: NormOrder, seed: int) -> DeepTra
     Raises:
         ValueError: n_layers is outside its range.
     """
-    if not 2 <= n_layers <= MOST_TRAINED_LAYERS:
-        raise ValueError(f"n_layers={n_layers} must be from 2 to {MOST_TRAINED_LAYERS}")
+    require_range("n_layers", n_layers, 2, MOST_TRAINED_LAYERS)
     steps = min(MOST_STEPS, LAYER_STEPS // n_layers)
     (losses_with, right_with, size), (losses_without, right_without, _) = (
         _trained(n_layers, norm_order, residual, seed, steps) for residual in counted((True, False))

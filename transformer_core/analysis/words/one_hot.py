@@ -14,6 +14,7 @@ from torch import Tensor
 from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
 from transformer_core.analysis.words.vocabulary import cosines, embedding_matrix, find
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.layers.embeddings import Embedding
 from transformer_core.layout.neighbours import squared_distances
 from transformer_core.prompt import Prompt
@@ -80,8 +81,7 @@ def one_hot_row(*, bundle: Bundle, token_id: int, beside: int = 4) -> OneHotRow:
     """
     matrix = embedding_matrix(bundle.model)
     vocab_size, d_model = matrix.shape
-    if not 0 <= token_id < vocab_size:
-        raise ValueError(f"token_id={token_id} must be from 0 to {vocab_size - 1}")
+    require_index("token_id", token_id, vocab_size)
     one_hot = torch.zeros(vocab_size)
     one_hot[token_id] = 1.0
     product = one_hot @ matrix  # (d_model,)

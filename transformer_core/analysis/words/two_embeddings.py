@@ -15,6 +15,7 @@ from torch import Tensor
 from transformer_core.analysis.words.tiny_bert import Corpus, one_corpus, trained_vectors
 from transformer_core.analysis.words.vocabulary import find, unit_rows
 from transformer_core.analysis.words.vocabulary_map import laid_out
+from transformer_core.config import require_range
 from transformer_core.layout.neighbours import squared_distances, trustworthiness
 from transformer_core.text import SPECIAL_TOKENS
 from transformer_core.text.tokenizer import Tokenizer
@@ -155,8 +156,7 @@ def _singular(corpus: Corpus, window: int) -> tuple[Tensor, Tensor]:
 
 
 def _counted(language: Language, window: int, dimension: int) -> tuple[Corpus, Tensor, float]:
-    if not 1 <= window <= MOST_WINDOW:
-        raise ValueError(f"window={window} must be from 1 to {MOST_WINDOW}")
+    require_range("window", window, 1, MOST_WINDOW)
     corpus = one_corpus(language)
     vectors, values = _singular(corpus, window)
     kept = float(values[:dimension].square().sum() / values.square().sum())
