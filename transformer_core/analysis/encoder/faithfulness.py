@@ -19,7 +19,6 @@ from transformer_core.analysis.encoder.saliency import Baseline
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_range
 from transformer_core.probe import capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -152,7 +151,8 @@ def deletion_on_reviews(*, bundle: Bundle, count: int) -> DeletionOnReviews:
     Raises:
         ValueError: as deletion; or count is outside its range.
     """
-    require_range("count", count, 1, MOST_REVIEWS)
+    if not 1 <= count <= MOST_REVIEWS:
+        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
     language = best_language(bundle.tokenizer)
     texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
     baseline: Baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
@@ -246,7 +246,8 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
         ValueError: shuffles is outside its range, or the bundle is not a classifier.
     """
     bundle = prompt.bundle
-    require_range("shuffles", shuffles, 1, MOST_SHUFFLES)
+    if not 1 <= shuffles <= MOST_SHUFFLES:
+        raise ValueError(f"shuffles={shuffles} must be from 1 to {MOST_SHUFFLES}")
     classifier_of(bundle)
     encoding = prompt.encoding
     token_ids, words = one_text(bundle, encoding), ~np.array(encoding.special)

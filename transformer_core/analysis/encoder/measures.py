@@ -14,7 +14,6 @@ from transformer_core.analysis.encoder.saliency import Baseline, Saliency, salie
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import FEWEST, rank_correlation, ranks
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_range
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.reviews import reviews
@@ -194,7 +193,8 @@ def agreement_on_reviews(*, bundle: Bundle, count: int) -> Agreement:
     Raises:
         ValueError: count is outside its range, or the bundle is not a classifier.
     """
-    require_range("count", count, 1, MOST_REVIEWS)
+    if not 1 <= count <= MOST_REVIEWS:
+        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
     language = best_language(bundle.tokenizer)
     texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
     rhos, same = [], []
