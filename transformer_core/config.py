@@ -51,6 +51,17 @@ def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name}={value!r} is unknown; it must be one of {', '.join(map(repr, choices))}")
 
 
+def require_range(name: str, value: int, least: int, most: int) -> None:
+    """Raise ValueError unless an argument is from `least` to `most`."""
+    if not least <= value <= most:
+        raise ValueError(f"{name}={value} must be from {least} to {most}")
+
+
+def require_index(name: str, value: int, size: int) -> None:
+    """Raise ValueError unless an argument is the place of one of `size` things, counted from 0."""
+    require_range(name, value, 0, size - 1)
+
+
 def head_size(d_model: int, n_heads: int, d_head: int | None) -> int:
     """Return d_head, by default d_model // n_heads (Vaswani et al. 2017, section 3.2.2: d_k = d_model / h).
 

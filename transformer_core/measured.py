@@ -3,7 +3,6 @@
 Measures are of texts that the model never learned from; evaluation/weak_sides.py and the recipes write them.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from transformer_core.bundle_files import BundleError, check_size
 from transformer_core.shares import interval
-from transformer_core.stored import number, whole_number
+from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
 
 MEASURED = "measured.json"
 LARGEST = 256 << 10
@@ -219,12 +218,9 @@ def write_measured(folder: Path, measured: Measured) -> None:
         }
         for row in measured.slices
     ]
-    rows = {"slices": slices, **{name: [vars(row) for row in getattr(measured, name)] for name in OTHERS}}
-    lists = [
-        f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]" for name, own in rows.items()
-    ]
-    lists += [f'  "{COUNTS}": {json.dumps(measured.learned)}'] if measured.learned else []
-    (folder / MEASURED).write_text("{\n" + ",\n".join(lists) + "\n}\n", encoding="utf-8")
+    others = {name: [vars(row) for row in getattr(measured, name)] for name in OTHERS}
+    learned = {COUNTS: measured.learned} if measured.learned else {}
+    write_stored(folder / MEASURED, {"slices": slices} | others | learned)
 
 
 def read_measured(folder: Path) -> Measured:
@@ -238,26 +234,15 @@ def read_measured(folder: Path) -> Measured:
         return NOTHING_MEASURED
     check_size(path, LARGEST)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError("it must hold an object")
-        return Measured(
-            tuple(_slice(row) for row in _rows(found, "slices")),
-            tuple(_usual(row) for row in _rows(found, "usual")),
-            tuple(_trained(row) for row in _rows(found, "trained")),
-            tuple(_sureness(row) for row in _rows(found, "sureness")),
-            tuple(_head_look(row) for row in _rows(found, "verse")),
-            _counts(found.get(COUNTS, [])),
-        )
-    except (ValueError, RecursionError) as error:
-        raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error
+        return read_stored(path, LARGEST, _checked)
+    except ValueError as error:
+        raise BundleError(f"{folder.name}/{error}") from error
 
 
-def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    rows = found.get(name, [])
-    if not isinstance(rows, list) or len(rows) > MOST_ROWS or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{name} must be a list of at most {MOST_ROWS} objects")
-    return rows
+def _checked(found: Mapping[str, Any]) -> Measured:
+    readers = {"slices": _slice, "usual": _usual, "trained": _trained, "sureness": _sureness, "verse": _head_look}
+    lists = {name: tuple(map(read, rows({name: [], **found}, name, MOST_ROWS, 0))) for name, read in readers.items()}
+    return Measured(**lists, learned=_counts(found.get(COUNTS, [])))
 
 
 def _counts(found: Any) -> tuple[int, ...]:
@@ -273,7 +258,7 @@ def _slice(row: Mapping[str, Any]) -> Slice:
     texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
     if right > texts:
         raise ValueError(f"right={right} must be at most texts={texts}")
-    return Slice(_name(row), _one_of(row, "unit", UNITS), tuple(features), texts, right)
+    return Slice(text(row, "data", LONGEST_NAME), _one_of(row, "unit", UNITS), tuple(features), texts, right)
 
 
 def _usual(row: Mapping[str, Any]) -> Usual:
@@ -281,8 +266,8 @@ def _usual(row: Mapping[str, Any]) -> Usual:
     if median > high:
         raise ValueError(f"median={median} must be at most high={high}")
     texts, measure = whole_number(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
-    tokens = _range_of(row, "tokens")
-    return Usual(_name(row), _one_of(row, "unit", UNITS), measure, tokens, texts, median, high)
+    data, unit = text(row, "data", LONGEST_NAME), _one_of(row, "unit", UNITS)
+    return Usual(data, unit, measure, _range_of(row, "tokens"), texts, median, high)
 
 
 def _sureness(row: Mapping[str, Any]) -> Sureness:
@@ -290,21 +275,13 @@ def _sureness(row: Mapping[str, Any]) -> Sureness:
     if right > texts:
         raise ValueError(f"right={right} must be at most texts={texts}")
     words = _range_of(row, "words")
-    probability = tuple(number(end, "probability", 0, 1) for end in _ends(row, "probability"))
-    return Sureness(words, probability, texts, right)  # type: ignore[arg-type]
+    low, high = numbers(row, "probability", 2, 0, 1)
+    return Sureness(words, (low, high), texts, right)
 
 
 def _range_of(row: Mapping[str, Any], name: str) -> tuple[int, int]:
-    low, high = (whole_number(end, name, 0, MOST_TEXTS) for end in _ends(row, name))
+    low, high = numbers(row, name, 2, 0, MOST_TEXTS, whole_number)
     return low, high
-
-
-def _ends(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return both ends of a range, each as a row of its own under the same name."""
-    ends = row.get(name)
-    if not isinstance(ends, list) or len(ends) != 2:
-        raise ValueError(f"{name}={ends!r:.80} must be a list of two numbers")
-    return [{name: end} for end in ends]
 
 
 def _head_look(row: Mapping[str, Any]) -> HeadLook:
@@ -317,15 +294,9 @@ def _head_look(row: Mapping[str, Any]) -> HeadLook:
 
 def _trained(row: Mapping[str, Any]) -> Trained:
     cpu_minutes, minutes = (number(row, name, 0, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
-    steps, precision = whole_number(row, "steps", 1, MOST_TEXTS), _name(row, "precision", 0)
-    return Trained(_name(row, "stage", 0), steps, cpu_minutes, minutes, _name(row, "device"), precision)
-
-
-def _name(row: Mapping[str, Any], of: str = "data", least: int = 1) -> str:
-    name = row.get(of)
-    if not isinstance(name, str) or not least <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"{of}={name!r:.80} must be a printable name of at most {LONGEST_NAME} characters")
-    return name
+    stage, precision = (text(row, name, LONGEST_NAME, 0) for name in ("stage", "precision"))
+    steps, device = whole_number(row, "steps", 1, MOST_TEXTS), text(row, "device", LONGEST_NAME)
+    return Trained(stage, steps, cpu_minutes, minutes, device, precision)
 
 
 def _one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:

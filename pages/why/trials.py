@@ -14,9 +14,9 @@ from pages.kit.number_format import percent
 from pages.kit.waiting import awaited
 from pages.language import language, t
 from pages.why.frame import Desk, Finding, question
+from transformer_core.analysis.short_training import Trial
 from transformer_core.analysis.why.joined_positions import LENGTH, SYMBOLS, joined_sizes, train_joined_positions
 from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
-from transformer_core.analysis.why.short_training import Trial
 
 RUNS = 3
 FIRST_SEED = Slider("why_seed", 0, 20, 0, label="why.trial_seed")

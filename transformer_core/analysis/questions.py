@@ -18,7 +18,6 @@ from transformer_core.analysis.before.by_length import by_length
 from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
-from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.analysis.lab.cases import built_in_cases
@@ -36,6 +35,7 @@ from transformer_core.analysis.rank_correlation import agreement_word
 from transformer_core.analysis.stream.residual_sum import stream_sum
 from transformer_core.analysis.words.nearest_words import nearest_words
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.prompt import Prompt
 from transformer_core.reader import Outcome
 
@@ -354,8 +354,7 @@ def steering_beats_chance(*, prompt: Prompt, layer: int, strength: int) -> Findi
         ValueError: there is no such layer, or as intervene.
     """
     sites = next(iter(streams(prompt.bundle).values()))
-    if not 0 <= layer < len(sites):
-        raise ValueError(f"layer={layer} must be from 0 to {len(sites) - 1}")
+    require_index("layer", layer, len(sites))
     change = code_of(Steer(sites[layer], float(strength), Direction("classes")))
     found = intervene(prompt=prompt, changes=(change,), controls=CONTROLS)
     moved = abs(found.after - found.before)

@@ -4,11 +4,13 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 import torch
+
+from transformer_core.progress import counted
 
 FEWEST = 7  # calls
 processor_time = time.perf_counter if sys.platform == "win32" else time.thread_time  # Windows counts it in 1/64 s
@@ -69,6 +71,30 @@ class Stopwatch:
         if least > 0:
             self.spread = max(self.spread, statistics.median(taken) / least)
         return least
+
+
+def sweep(
+    sizes: Iterable[int],
+    calls_at: Callable[[int], Sequence[Callable[[], object]]],
+    *,
+    repeats: int | Sequence[int] = 15,
+) -> tuple[np.ndarray, float]:
+    """Time the same calls at one size after another, each size alone on one thread, and count the sizes as progress.
+
+    Shapes:
+        returns: (call, size), the least time of each in seconds; and the spread, as of Stopwatch
+
+    Args:
+        calls_at: from a size to the calls to time, always as many and in the same order.
+        repeats: as of Stopwatch.seconds, for all calls or for each.
+    """
+    times, watch = [], Stopwatch()
+    for size in counted(sizes):
+        with alone_on_one_thread():
+            calls = calls_at(size)
+            most = [repeats] * len(calls) if isinstance(repeats, int) else repeats
+            times.append([watch.seconds(call, repeats=count) for call, count in zip(calls, most, strict=True)])
+    return np.array(times).T, watch.spread
 
 
 def log_log_slope(x: np.ndarray, y: np.ndarray) -> float:

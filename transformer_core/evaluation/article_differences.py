@@ -3,15 +3,14 @@
 The command is transformer_core/recipes/article.py.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from transformer_core.analysis.source import ROOT
 from transformer_core.config import require_choice
-from transformer_core.stored import number, whole_number
+from transformer_core.stored import number, read_stored, rows, text, whole_number, write_stored
 from transformer_core.training.spec import RunSpec
 
 FILE = ROOT / "assets" / "measured" / "article_differences.json"
@@ -79,23 +78,21 @@ class ArticleMeasured:
         return sum(row.train for row in rows) / len(rows), sum(row.held_out for row in rows) / len(rows)
 
 
-def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
+def write_article(path: Path, runs: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
     """Write what was measured as JSON, a run a line.
 
     Args:
         spec: of a run; it learned and set aside as many reviews as this says.
     """
-    head = {
+    entries = {
         "command": command,
         "file": file,
         "examples": spec.data.examples,
         "tokens": spec.model.max_len,
         "epochs": spec.training.epochs,
+        "rows": [asdict(run) for run in runs],
     }
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    lines.append('  "rows": [' + ",".join(f"\n    {json.dumps(asdict(row))}" for row in rows) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_stored(path, entries)
 
 
 def article_measured(path: Path = FILE) -> ArticleMeasured:
@@ -105,27 +102,19 @@ def article_measured(path: Path = FILE) -> ArticleMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or not isinstance(rows := found.get("rows"), list) or len(rows) > MOST_ROWS:
-            raise ValueError(f"it must hold an object with rows, a list of at most {MOST_ROWS}")
-        command, file = found.get("command"), found.get("file")
-        if not (isinstance(command, str) and isinstance(file, str) and len(command) + len(file) <= LONGEST_TEXT):
-            raise ValueError(f"command and file must be texts of at most {LONGEST_TEXT} characters together")
-        sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "tokens", "epochs")}
-        checked = tuple(map(_row, rows))
-        if {row.choice for row in checked} != {"ours", *CHOICES, "all"}:
-            raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
-        return ArticleMeasured(checked, **sizes, command=command, file=file)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_stored(path, LARGEST, _checked)
 
 
-def _row(row: Any) -> ArticleRow:
-    if not isinstance(row, dict):
-        raise ValueError(f"a run must be an object, not {row!r:.60}")
+def _checked(found: Mapping[str, Any]) -> ArticleMeasured:
+    runs = tuple(map(_row, rows(found, "rows", MOST_ROWS)))
+    if {row.choice for row in runs} != {"ours", *CHOICES, "all"}:
+        raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
+    sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "tokens", "epochs")}
+    command, file = (text(found, name, LONGEST_TEXT) for name in ("command", "file"))
+    return ArticleMeasured(runs, **sizes, command=command, file=file)
+
+
+def _row(row: Mapping[str, Any]) -> ArticleRow:
     require_choice("choice", row.get("choice"), ("ours", *CHOICES, "all"))
     train, held_out = (number(row, name, 0, 1) for name in ("train", "held_out"))
     seed, set_aside = (whole_number(row, name, least, MOST) for name, least in (("seed", 0), ("set_aside", 1)))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_core.progress import counted
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.optimizers import learning_rate_at, make_optimizer
 from transformer_core.training.precision import computing_in
@@ -85,12 +86,15 @@ class Run:
         self.random_states: dict[str, Tensor] | None = None
 
     def steps(self) -> Iterator[TrainingStep]:
-        """Take the remaining steps, one each time the iterator is advanced.
+        """Take the remaining steps, one each time the iterator is advanced, and count them as progress.
 
         Raises:
             DivergedError: the loss or the gradient is infinite or not a number; the weights are as before the step.
             ValueError: an epoch yields fewer batches than steps_per_epoch.
         """
+        return counted(self._steps(), self.total_steps - self.step)
+
+    def _steps(self) -> Iterator[TrainingStep]:
         while self.step < self.total_steps:
             epoch, done = divmod(self.step, self.steps_per_epoch)
             for batch in islice(self._batches(epoch), done, self.steps_per_epoch):

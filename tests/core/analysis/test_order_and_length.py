@@ -281,10 +281,10 @@ def test_the_shipped_runs_are_whole() -> None:
     ("change", "message"),
     [
         ({"ends": [8, 8]}, "must ascend"),
-        ({"runs": []}, "it must hold an object with the lists"),
+        ({"runs": []}, "runs must be a list of 1 to 400 objects"),
         ({"steps": 0}, "steps=0 must be a whole number from 1"),
-        ({"command": 3}, "command and files must be texts"),
-        ({"runs": [{"nats": [1]}]}, "a run must be an object with nats, a list of 10"),
+        ({"command": 3}, "command=3 must be printable, of 1 to 500 characters"),
+        ({"runs": [beyond_measured().runs[0].as_row() | {"nats": [1]}]}, r"nats=\[1\] must be a list of 10 numbers"),
     ],
 )
 def test_a_broken_file_is_refused_in_words(change: dict, message: str, tmp_path) -> None:

@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
+import transformer_core.analysis.short_training as short
 import transformer_core.analysis.why.joined_positions as joined
-import transformer_core.analysis.why.short_training as short
 from tests.helpers.engine import made, small_bundle, work_for_time
 from transformer_core.analysis import timing
 from transformer_core.analysis.attention.heads import head_entropies
@@ -103,6 +104,18 @@ def test_a_time_takes_at_least_seven_calls_and_stops_in_time(monkeypatch, repeat
         assert watch.seconds(lambda: called.append(1), repeats=repeats, within=within) == 2.0
     assert len(called) == calls
     assert watch.spread == 1.0
+
+
+def test_a_sweep_times_each_call_at_each_size_as_often_as_is_asked(monkeypatch) -> None:
+    called: list[tuple[int, str]] = []
+    with monkeypatch.context() as patch:
+        by_the_clock(patch, [0.0] * 99, [float(n) for n in range(1, 100)])
+        times, spread = timing.sweep(
+            (3, 5), lambda size: [partial(called.append, (size, name)) for name in "ab"], repeats=(7, 9)
+        )
+    assert called == [(3, "a")] * 8 + [(3, "b")] * 10 + [(5, "a")] * 8 + [(5, "b")] * 10
+    np.testing.assert_array_equal(times, [[1.0, 17.0], [8.0, 24.0]])
+    assert spread == 1.0
 
 
 def test_other_work_changes_the_spread_of_times_and_not_the_least_one(monkeypatch) -> None:

@@ -17,6 +17,7 @@ from tests.helpers import nightly_but
 from tests.helpers.engine import separable
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert, Classifier
+from transformer_core.progress import listening
 from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
@@ -52,6 +53,15 @@ def make_run(config=CONFIG, sizes=SIZES, *, objective=HIDING, batches=batches, s
 
 def curve(run, n=None):
     return [(s.step, s.epoch, s.loss, s.learning_rate, s.gradient_norm, s.examples) for s in islice(run.steps(), n)]
+
+
+def test_a_run_counts_its_remaining_steps_as_progress():
+    run, heard = make_run(), []
+    curve(run, 4)
+    with listening(lambda done, count: heard.append((done, count))):
+        list(run.steps())
+    remaining = 3 * STEPS_PER_EPOCH - 4
+    assert heard == [(done, remaining) for done in range(remaining)]
 
 
 def test_a_run_learns_a_separable_world():

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import transformer_core.analysis.short_training as short
 import transformer_core.analysis.why.joined_positions as joined
-import transformer_core.analysis.why.short_training as short
 from pages.kit.asking import ask
 from pages.kit.controls import Values
 from pages.kit.header import View

@@ -14,6 +14,7 @@ import numpy as np
 from transformer_core.analysis.attention.heads import WEIGHTS, entropy, read_attention, real_positions, stacked_weights
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -160,8 +161,7 @@ def tendencies_of_reviews(
     Raises:
         ValueError: an argument is out of its range, or as read.
     """
-    if not 1 <= sentences <= MOST_SENTENCES:
-        raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")
+    require_range("sentences", sentences, 1, MOST_SENTENCES)
     texts = _sample(language, sentences, seed)
     encodings = bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)
     weights = [stacked_weights(read(bundle, encoding, sites=(WEIGHTS,)).trace) for encoding in counted(encodings)]

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy
 from transformer_core.models import Translation
@@ -123,8 +124,7 @@ def source_of(prompt: Prompt) -> Source:
     if bos_id is None or eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
     encoding = prompt.fitting.encoding
-    source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
-    return Source(model, encoding.labels, source_ids, bos_id, eos_id)
+    return Source(model, encoding.labels, one_text(bundle, encoding), bos_id, eos_id)
 
 
 def _looked_at(
@@ -251,32 +251,29 @@ def one_vector(*, prompt: Prompt, most: int = MOST_WORDS) -> OneVector:
     model, tokenizer = bundle.model, bundle.tokenizer
     if not isinstance(model, Seq2Seq):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
-    looking = word_alignment(prompt=prompt, most=most)
-    encoding = prompt.fitting.encoding
-    source_ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
-    assert tokenizer.bos_id is not None
-    written = _blind(model, source_ids, tokenizer.bos_id, tokenizer.eos_id, min(most, model.config.max_len - 1))
-    mine = tuple(_words(looking.target, looking.target_ids, tokenizer.eos_id))
-    theirs = tuple(_words(tokenizer.labels_of(written), written, tokenizer.eos_id))
+    looking, source = word_alignment(prompt=prompt, most=most), source_of(prompt)
+    written = _blind(model, source, min(most, model.config.max_len - 1))
+    mine = tuple(_words(looking.target, looking.target_ids, source.eos_id))
+    theirs = tuple(_words(tokenizer.labels_of(written), written, source.eos_id))
     return OneVector(
-        source=encoding.labels,
+        source=source.labels,
         looking=looking.translation,
         blind=tokenizer.decode(written),
         looking_words=mine,
         blind_words=theirs,
         kept=_in_common(mine, theirs) / max(len(mine), len(theirs), 1),
         n_summary=model.config.d_memory,
-        n_annotations=model.config.d_memory * len(encoding),
+        n_annotations=model.config.d_memory * len(source.labels),
     )
 
 
 @torch.inference_mode()
-def _blind(model: Seq2Seq, source_ids: Tensor, bos_id: int, eos_id: int | None, most: int) -> list[int]:
+def _blind(model: Seq2Seq, source: Source, most: int) -> list[int]:
     """Write greedily with weights that are the same for every source position."""
     probe = Probe((), edits={WEIGHTS: lambda weights: torch.full_like(weights, 1 / weights.shape[-1])})
-    place, token, written = model.start(source_ids), bos_id, []
-    while len(written) < most and token != eos_id:
-        logits, place = model.read(torch.tensor([[token]], device=source_ids.device), place, probe=probe)
+    place, token, written = model.start(source.ids), source.bos_id, []
+    while len(written) < most and token != source.eos_id:
+        logits, place = model.read(torch.tensor([[token]], device=source.ids.device), place, probe=probe)
         token = int(logits[0, -1].argmax())
         written.append(token)
     return written
@@ -293,5 +290,5 @@ def _in_common(first: Sequence[str], second: Sequence[str]) -> int:
     return row[-1]
 
 
-def _words(labels: Iterable[str], ids: Iterable[int], eos_id: int | None) -> list[str]:
+def _words(labels: Iterable[str], ids: Iterable[int], eos_id: int) -> list[str]:
     return [label for label, id_ in zip(labels, ids, strict=True) if id_ != eos_id]

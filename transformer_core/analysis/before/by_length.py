@@ -4,7 +4,6 @@ Sutskever et al. 2014, figure 3, and Bahdanau et al. 2015, figure 2, show the sa
 transformer_core/evaluation/by_length.py.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from transformer_core.analysis.source import ROOT
-from transformer_core.stored import number, whole_number
+from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
 
 FOLDER = ROOT / "assets" / "measured"
 LARGEST, LONGEST_TEXT = 64 << 10, 2_000
@@ -66,7 +65,7 @@ def write_by_length(path: Path, found: ByLength) -> None:
         {"fewest": int(low), "most": int(high), "sentences": int(count)}
         for low, high, count in zip(found.fewest, found.most, found.sentences, strict=True)
     ]
-    rows = [
+    models = [
         {
             "name": name,
             "overall": round(float(found.overall[place]), 2),
@@ -74,11 +73,7 @@ def write_by_length(path: Path, found: ByLength) -> None:
         }
         for place, name in enumerate(found.models)
     ]
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    for name, own in (("bins", bins), ("models", rows)):
-        lines.append(f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_stored(path, head | {"bins": bins, "models": models})
 
 
 _PARTS = ("bleu", "low", "high")
@@ -105,57 +100,29 @@ def read_by_length(path: Path) -> ByLength:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        return _read(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_stored(path, LARGEST, _checked)
 
 
-def _read(found: Any) -> ByLength:
-    if not isinstance(found, dict):
-        raise ValueError("it must hold an object")
-    bins, models = _rows(found, "bins", MOST_BINS), _rows(found, "models", MOST_MODELS)
+def _checked(found: Mapping[str, Any]) -> ByLength:
+    bins, models = rows(found, "bins", MOST_BINS), rows(found, "models", MOST_MODELS)
     fewest, most = ([whole_number(row, name, 1, MOST_WORDS) for row in bins] for name in ("fewest", "most"))
     if any(low > high for low, high in zip(fewest, most, strict=True)) or any(
         after <= high for high, after in zip(most, fewest[1:], strict=False)
     ):
         raise ValueError(f"bins={[*zip(fewest, most, strict=True)]!r:.120} must follow each other, the shortest first")
-    numbers = {part: np.array([_scores(row, part, len(bins)) for row in models]) for part in _PARTS}
-    if bool(((numbers["low"] > numbers["bleu"]) | (numbers["bleu"] > numbers["high"])).any()):
+    scores = {part: np.array([numbers(row, part, len(bins), 0, BEST) for row in models]) for part in _PARTS}
+    if bool(((scores["low"] > scores["bleu"]) | (scores["bleu"] > scores["high"])).any()):
         raise ValueError("bleu must be from low to high")
     return ByLength(
-        models=tuple(_text(row, "name") for row in models),
-        command=_text(found, "command"),
-        sources=_text(found, "sources"),
-        references=_text(found, "references"),
+        models=tuple(text(row, "name", LONGEST_TEXT) for row in models),
+        command=text(found, "command", LONGEST_TEXT),
+        sources=text(found, "sources", LONGEST_TEXT),
+        references=text(found, "references", LONGEST_TEXT),
         beam=whole_number(found, "beam", 1, 100),
-        signature=_text(found, "signature"),
+        signature=text(found, "signature", LONGEST_TEXT),
         fewest=np.array(fewest),
         most=np.array(most),
         sentences=np.array([whole_number(row, "sentences", 1, MOST_SENTENCES) for row in bins]),
         overall=np.array([number(row, "overall", 0, BEST) for row in models]),
-        **numbers,
+        **scores,
     )
-
-
-def _rows(found: Mapping[str, Any], name: str, largest: int) -> list[Mapping[str, Any]]:
-    rows = found.get(name)
-    if not isinstance(rows, list) or not 1 <= len(rows) <= largest or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{name} must be a list of 1 to {largest} objects")
-    return rows
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    text = row.get(name)
-    if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT or not text.isprintable():
-        raise ValueError(f"{name}={text!r:.80} must be printable, of at most {LONGEST_TEXT:,} characters")
-    return text
-
-
-def _scores(row: Mapping[str, Any], name: str, count: int) -> list[float]:
-    scores = row.get(name)
-    if not isinstance(scores, list) or len(scores) != count:
-        raise ValueError(f"{name}={scores!r:.80} must be a list of {count} numbers, one a bin")
-    return [number({name: score}, name, 0, BEST) for score in scores]

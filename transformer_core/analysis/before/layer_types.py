@@ -8,14 +8,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
-from transformer_core.progress import counted
+from transformer_core.analysis.timing import sweep
 
 SYSTEMS = ("attention", "recurrent", "convolution")
 PATHS = (*SYSTEMS, "dilated")
@@ -134,12 +134,12 @@ def layer_types(*, d_model: int, kernel: int, seed: int, measurement: int) -> La
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
         layers = make_layers(d_model, kernel)
-        seconds, watch = np.empty((len(SYSTEMS), len(LENGTHS))), Stopwatch()
-        for column, length in enumerate(counted(LENGTHS)):
+
+        def calls(length: int) -> list[Callable[[], Tensor]]:
             x = torch.randn(1, length, d_model)
-            for row, name in enumerate(SYSTEMS):
-                with alone_on_one_thread():
-                    seconds[row, column] = watch.seconds(lambda layer=layers[name], x=x: layer(x), repeats=7)
+            return [partial(layers[name], x) for name in SYSTEMS]
+
+        seconds, spread = sweep(LENGTHS, calls, repeats=7)
     ones = [1] * len(LENGTHS)
     return LayerTypes(
         d_model=d_model,
@@ -151,5 +151,5 @@ def layer_types(*, d_model: int, kernel: int, seed: int, measurement: int) -> La
         paths=np.array([[path_length(name, n, kernel) for n in LENGTHS] for name in PATHS]),
         seconds=seconds,
         measured=time.time(),
-        spread=watch.spread,
+        spread=spread,
     )

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
+from transformer_core.analysis.outcome import one_text
+from transformer_core.config import require_range
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import CELLS, initialize_cell
@@ -59,8 +61,7 @@ def gradient_reach(*, length: int, d_model: int, seed: int, gain: float = 1.0, k
     Raises:
         ValueError: a size outside its range.
     """
-    if not 2 <= length <= LONGEST:
-        raise ValueError(f"length={length} must be from 2 to {LONGEST}")
+    require_range("length", length, 2, LONGEST)
     if not 4 <= d_model <= WIDEST or d_model % 4:
         raise ValueError(f"d_model={d_model} must be a multiple of 4 from 4 to {WIDEST}")
     generator = torch.Generator().manual_seed(seed)
@@ -139,7 +140,7 @@ def sentence_reach(*, prompt: Prompt, direction: str = "forward") -> SentenceRea
     encoding = prompt.fitting.encoding
     backward = direction == "backward"
     with torch.inference_mode(False), torch.enable_grad():
-        ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
+        ids = one_text(prompt.bundle, encoding)
         embedded = (model.embedding(ids) * model.scale).detach().requires_grad_(True)  # (1, pos, d_model)
         _, state = layer(embedded, backward=backward)
         norms = jacobian_norms(state[0].cpu(), embedded)[0].cpu().numpy()

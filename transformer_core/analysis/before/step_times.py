@@ -6,18 +6,18 @@ Vaswani et al. 2017, section 4 and table 1.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
 
-from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread, log_log_slope
+from transformer_core.analysis.timing import log_log_slope, sweep
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeptPair
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import initialize_cell
 from transformer_core.models.recurrent.layers import Gru, Lstm, Recurrent
-from transformer_core.progress import counted
 
 SYSTEMS = ("gru", "lstm", "attention")
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
@@ -71,17 +71,16 @@ def step_times(*, d_model: int, seed: int, measurement: int) -> StepTimes:
         raise ValueError(f"d_model={d_model} must be one of {', '.join(map(str, WIDTHS))}")
     generator = torch.Generator().manual_seed(seed)
     layers = _layers(d_model, generator)
-    (step, reading), watch = np.empty((2, len(SYSTEMS), len(LENGTHS))), Stopwatch()
-    for column, length in enumerate(counted(LENGTHS)):
+
+    def calls(length: int) -> list[Callable[[], object]]:
         x = torch.randn(1, length, d_model, generator=generator)  # (batch, pos, d_model)
-        for row, name in enumerate(SYSTEMS):
-            with alone_on_one_thread():
-                reading[row, column] = watch.seconds(lambda layer=layers[name], x=x: layer(x), repeats=7)
-                step[row, column] = watch.seconds(_one_more(layers[name], x), repeats=51)
-    lengths = np.array(LENGTHS)
+        return [call for name in SYSTEMS for call in (partial(layers[name], x), _one_more(layers[name], x))]
+
+    times, spread = sweep(LENGTHS, calls, repeats=(7, 51) * len(SYSTEMS))
+    reading, step, lengths = times[::2], times[1::2], np.array(LENGTHS)
     kept = np.stack([np.full_like(lengths, d_model), np.full_like(lengths, 2 * d_model), 2 * d_model * lengths])
-    slopes = [tuple(log_log_slope(lengths[-LATE:], row[-LATE:]) for row in times) for times in (step, reading)]
-    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes, measured=time.time(), spread=watch.spread)
+    slopes = [tuple(log_log_slope(lengths[-LATE:], row[-LATE:]) for row in rows) for rows in (step, reading)]
+    return StepTimes(SYSTEMS, lengths, step, reading, kept, *slopes, measured=time.time(), spread=spread)
 
 
 def _layers(d_model: int, generator: torch.Generator) -> dict[str, nn.Module]:

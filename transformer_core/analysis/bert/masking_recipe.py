@@ -16,6 +16,7 @@ from transformer_core.analysis.bert.masked_words import (
     mask_token_id,
     own_places,
 )
+from transformer_core.config import require_range
 from transformer_core.prompt import Prompt
 from transformer_core.text import MASK_ID, SPECIAL_TOKENS, Encoding, Tokenizer
 from transformer_core.training.objectives import mask_words
@@ -122,8 +123,7 @@ def masking_recipe(*, prompt: Prompt, probability: float, seed: int, copies: int
     Raises:
         ValueError: the text has no token of its own, the vocabulary no [MASK], or an argument is out of its range.
     """
-    if not 1 <= copies <= MOST_COPIES:
-        raise ValueError(f"copies={copies} must be from 1 to {MOST_COPIES}")
+    require_range("copies", copies, 1, MOST_COPIES)
     encoding, tokenizer = encode_masks(prompt), prompt.bundle.tokenizer
     mask_id, own = mask_token_id(tokenizer), choosable_places(encoding)
     if not own:
@@ -157,8 +157,7 @@ def three_ways(*, prompt: Prompt, seed: int, exchanges: int = 4) -> ThreeWays:
     Raises:
         ValueError: as masking_recipe.
     """
-    if not 1 <= exchanges <= MOST_EXCHANGES:
-        raise ValueError(f"exchanges={exchanges} must be from 1 to {MOST_EXCHANGES}")
+    require_range("exchanges", exchanges, 1, MOST_EXCHANGES)
     encoding, tokenizer = encode_masks(prompt), prompt.bundle.tokenizer
     places = own_places(encoding)
     if not places:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.encoder.layers import ReadReviews, read_reviews, require_reviews
 from transformer_core.analysis.outcome import one_text
+from transformer_core.config import require_range
 from transformer_core.prompt import Prompt
 from transformer_core.shares import wilson
 
@@ -105,8 +106,7 @@ def calibration(
     """
     bundle = prompt.bundle
     require_reviews(bundle, "reviews", reviews)
-    if not 2 <= bins <= MOST_BINS:
-        raise ValueError(f"bins={bins} must be from 2 to {MOST_BINS}")
+    require_range("bins", bins, 2, MOST_BINS)
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(f"temperature={temperature} must be above 0 and finite")
     if read is None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_range
 from transformer_core.probe import Probe
 from transformer_core.prompt import Prompt
 
@@ -114,8 +114,7 @@ def saliency(
     """
     bundle = prompt.bundle
     table = classifier_of(bundle).encoder.embedding.token
-    if not 1 <= steps <= MOST_STEPS:
-        raise ValueError(f"steps={steps} must be from 1 to {MOST_STEPS}")
+    require_range("steps", steps, 1, MOST_STEPS)
     encoding = prompt.encoding
     token_ids = one_text(bundle, encoding)
     with torch.no_grad():

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import read
+from transformer_core.config import require_index
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.prompt import Prompt
 
@@ -121,12 +122,6 @@ def pre_activations(prompt: Prompt, layer: int) -> Tensor:
     site = prompt.bundle.reader.site(f"layer{layer}.feed_forward.pre_activation")
     encoding = prompt.encoding
     return read(prompt.bundle, encoding, sites=(site,)).trace[site][0].float().cpu()
-
-
-def require_index(name: str, value: int, size: int) -> None:
-    """Raise ValueError unless 0 <= value < size, naming the argument and what it may be."""
-    if not 0 <= value < size:
-        raise ValueError(f"{name}={value} must be from 0 to {size - 1}")
 
 
 def _apart(x: Tensor) -> Tensor:

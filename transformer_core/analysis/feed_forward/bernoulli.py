@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.timing import log_log_slope
+from transformer_core.config import require_range
 from transformer_core.layers.feed_forward import gelu
 
 MOST_DRAWS = 10_000
@@ -64,8 +65,7 @@ def coin_tosses(*, x: float, draws: int, seed: int) -> CoinTosses:
     Raises:
         ValueError: draws is outside its range.
     """
-    if not FIRST_DRAWS <= draws <= MOST_DRAWS:
-        raise ValueError(f"draws={draws} must be from {FIRST_DRAWS} to {MOST_DRAWS}")
+    require_range("draws", draws, FIRST_DRAWS, MOST_DRAWS)
     value = torch.tensor(x, dtype=torch.float64)
     probability = float(torch.special.ndtr(value))
     expected = float(gelu(value))

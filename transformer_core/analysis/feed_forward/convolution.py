@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d
 
-from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.parts import reading_part
+from transformer_core.config import require_index
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward
 from transformer_core.prompt import Prompt

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import conclude, one_text, read, require_outcome
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index, require_range
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -277,8 +277,7 @@ class _Sample:
 
 @functools.lru_cache(maxsize=2)
 def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
-    if not 1 <= sentences <= MOST_SENTENCES:
-        raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")
+    require_range("sentences", sentences, 1, MOST_SENTENCES)
     language = best_language(bundle.tokenizer)
     texts = [example.text for example in reviews(language, train=sentences, held_out=0)[0]]
     encodings = tuple(bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len))

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.analysis.positions.order_cases import LABELS, best_language
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
@@ -125,8 +126,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
     """
     if bundle.kind != "classifier":
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
-    if not 1 <= sentences <= MOST_SENTENCES:
-        raise ValueError(f"sentences={sentences} must be from 1 to {MOST_SENTENCES}")
+    require_range("sentences", sentences, 1, MOST_SENTENCES)
     language, used = best_language(bundle.tokenizer), bundle.config.activation
     examples = reviews(language, train=0, held_out=sentences)[1]
     encodings = bundle.tokenizer.encode_batch([example.text for example in examples], max_len=bundle.config.max_len)

@@ -17,6 +17,7 @@ import torch
 
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, gpt_of, ids_on_device, labels_after
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.generation.sampling import Written, greedy_words, probabilities, sample
 from transformer_core.prompt import Prompt
 
@@ -200,8 +201,7 @@ def written_on(
     Raises:
         ValueError: steps is out of range, or as continuation.
     """
-    if not 0 <= steps <= MOST_STEPS:
-        raise ValueError(f"steps={steps} must be from 0 to {MOST_STEPS}")
+    require_range("steps", steps, 0, MOST_STEPS)
     rules = Rules(how, temperature, top_k, top_p, seed, choices)
     done = continuation(prompt, rules).upto(steps)
     known = [step.token_id for step in done if step.token_id < prompt.bundle.tokenizer.vocab_size]

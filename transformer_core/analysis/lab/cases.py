@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LANGUAGES
+from transformer_core.config import require_index
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
@@ -226,8 +227,7 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
         with torch.inference_mode():
             log_probs = cases.log_probs(bundle.model(*cases.inputs))
         answer = int(log_probs[0, slot].argmax())
-    if not 0 <= answer < outcomes:
-        raise ValueError(f"answer={answer} must be from 0 to {outcomes - 1}")
+    require_index("answer", answer, outcomes)
     return _texts(bundle, [encoding], [{slot: answer}])
 
 

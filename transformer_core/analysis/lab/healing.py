@@ -10,7 +10,7 @@ from transformer_core.analysis.lab.cases import OPINIONS, language_read
 from transformer_core.analysis.lab.changes import Code, changes_of
 from transformer_core.analysis.lab.weights import WeightEdit, damaged
 from transformer_core.bundle import Bundle
-from transformer_core.config import ModelConfig
+from transformer_core.config import ModelConfig, require_range
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.reviews import passage
 from transformer_core.training.runs.beginning import Beginning
@@ -61,8 +61,7 @@ def heal_spec(
     Raises:
         ValueError: there is nothing to heal, no built-in data suit the model, or it is too large for a run.
     """
-    if not FEWEST_STEPS <= steps <= MOST_STEPS:
-        raise ValueError(f"steps={steps} must be from {FEWEST_STEPS} to {MOST_STEPS}")
+    require_range("steps", steps, FEWEST_STEPS, MOST_STEPS)
     edits_in(changes)
     if not isinstance(bundle.config, ModelConfig):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, and runs train Transformers alone")

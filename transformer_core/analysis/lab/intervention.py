@@ -34,6 +34,7 @@ from transformer_core.analysis.lab.changes import (
 )
 from transformer_core.analysis.lab.weights import WeightEdit
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.generation.sampling import Written as WrittenToken
 from transformer_core.generation.sampling import greedy, sample
 from transformer_core.layers.cache import KeyValueCache
@@ -114,8 +115,7 @@ def intervene(
     Raises:
         ValueError: a change does not fit the model, controls is out of its range, or as one_case.
     """
-    if not 0 <= controls <= MOST_CONTROLS:
-        raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
+    require_range("controls", controls, 0, MOST_CONTROLS)
     found = changes_of(changes)
     cases = one_case(prompt=prompt, answer=answer)
     before, after = (_log_probs(cases, these) for these in ((), found))  # (slot, outcome)

@@ -17,7 +17,7 @@ from transformer_core.analysis.lab.cases import Cases, language_read, one_case, 
 from transformer_core.analysis.lab.changes import donor_of, position_pairs
 from transformer_core.analysis.lab.patching import sites_of
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_index, require_range
 from transformer_core.probe import Edit
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -122,15 +122,13 @@ def patch_on_pairs(
     pairs = minimal_pairs(bundle)
     if not pairs:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, for which no pairs are built in")
-    if not 0 <= controls <= MOST_CONTROLS:
-        raise ValueError(f"controls={controls} must be from 0 to {MOST_CONTROLS}")
+    require_range("controls", controls, 0, MOST_CONTROLS)
     ours = one_case(prompt=prompt)
     offset = offset_of(ours, donor_of(ours, other), stack, position)
     places = sites_of(bundle, stack)
     require_choice("place", place, tuple(places))
     sites = places[place]
-    if not 0 <= layer < len(sites):
-        raise ValueError(f"layer={layer} must be from 0 to {len(sites) - 1}")
+    require_index("layer", layer, len(sites))
     generator = torch.Generator().manual_seed(seed)
     kept, rows = [], []
     for pair in counted(pairs):

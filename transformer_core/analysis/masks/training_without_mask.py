@@ -6,14 +6,14 @@ than i".
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.config import ModelConfig
+from transformer_core.analysis.short_training import characters_of_passage, even_windows, random_windows
+from transformer_core.config import ModelConfig, require_range
 from transformer_core.generation import sample
 from transformer_core.layers.masks import causal_mask
 from transformer_core.models import Gpt
@@ -21,13 +21,11 @@ from transformer_core.progress import counted
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.grammar import Language
-from transformer_core.training.corpora.reviews import passage
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import next_words, word_loss
 
 WIDTH = 32
 BATCH = 16
-HELD_OUT = 0.1
 WINDOWS = 24
 MEASURES = 12
 PROMPT = 16
@@ -90,45 +88,36 @@ def mask_cheating(*, language: Language, steps: int, seed: int) -> Cheating:
     Raises:
         ValueError: steps or language is out of range.
     """
-    if not MEASURES <= steps <= MOST_STEPS:
-        raise ValueError(f"steps={steps} must be from {MEASURES} to {MOST_STEPS}")
-    text = passage(language)
-    cut = round(len(text) * (1 - HELD_OUT))
-    tokenizer = Tokenizer.train("character", [text[:cut]], vocab_size=4_000, min_frequency=1, template="none")
-    train, held_out = (torch.tensor(tokenizer.encode(part).ids) for part in (text[:cut], text[cut:]))
+    require_range("steps", steps, MEASURES, MOST_STEPS)
+    tokenizer, text, rest = characters_of_passage(language)
+    learned, held_out = (torch.tensor(tokenizer.encode(part).ids) for part in (text, rest))
     measured_at = tuple(round(steps * (k + 1) / MEASURES) for k in range(MEASURES))
     config = ModelConfig(vocab_size=tokenizer.vocab_size, max_len=WIDTH, **SIZES)
-    start = text.find(" ", cut + 1) + 1 if language == "en" else cut
-    prompt = text[start : start + PROMPT]
+    start = rest.find(" ", 1) + 1 if language == "en" else 0
+    prompt, truth = rest[start : start + PROMPT], rest[start + PROMPT : start + PROMPT + LENGTH].replace("\n", " ")
 
     def learn(causal: bool) -> tuple[Learner, int]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = Gpt(replace(config, causal=causal))
-        losses, measures = _train(model, train, held_out, steps, seed, measured_at)
+        losses, measures = _train(model, learned, held_out, steps, seed, measured_at)
         written = _write(model, tokenizer, prompt, seed)
         as_trained, masked = np.array(measures).T  # (measure,)
         learner = Learner(np.array(losses), as_trained, masked, written)
         return learner, sum(parameter.numel() for parameter in model.parameters())
 
     (honest, size), (cheater, _) = (learn(causal) for causal in counted((True, False)))
-    truth = text[start + PROMPT : start + PROMPT + LENGTH].replace("\n", " ")
     return Cheating(honest, cheater, measured_at, prompt, truth, math.log(tokenizer.vocab_size), size)
 
 
 def _train(
-    model: Gpt, train: Tensor, held_out: Tensor, steps: int, seed: int, measured_at: tuple[int, ...]
+    model: Gpt, learned: Tensor, held_out: Tensor, steps: int, seed: int, measured_at: tuple[int, ...]
 ) -> tuple[list[float], list[tuple[float, float]]]:
-    def batches(epoch: int) -> Iterator[Tensor]:
-        rng = np.random.default_rng((seed, epoch))
-        for _ in range(steps):
-            starts = torch.from_numpy(rng.integers(0, len(train) - WIDTH, BATCH))
-            yield train[starts[:, None] + torch.arange(WIDTH + 1)]
-
+    batches = random_windows(learned, WIDTH, BATCH, steps=steps, seed=seed)
     settings = TrainConfig(learning_rate=6e-3, batch_size=BATCH, seed=seed)
     run = Run(model, next_words, batches, steps_per_epoch=steps, config=settings)
     losses, measures = [], []
-    for step in counted(run.steps(), run.total_steps):
+    for step in run.steps():
         losses.append(step.loss)
         if step.step in measured_at:
             measures.append(_measure(model, held_out))
@@ -138,8 +127,7 @@ def _train(
 @torch.inference_mode()
 def _measure(model: Gpt, held_out: Tensor) -> tuple[float, float]:
     """Return the loss on windows of held-out text, read as the model does, and with the causal mask."""
-    starts = torch.linspace(0, len(held_out) - WIDTH - 1, WINDOWS).long()
-    windows = held_out[starts[:, None] + torch.arange(WIDTH + 1)]  # (window, pos)
+    windows = even_windows(held_out, WIDTH, WINDOWS)  # (window, pos)
     model.eval()
     as_trained = word_loss(model(windows[:, :-1]), windows[:, 1:])
     masked = word_loss(model(windows[:, :-1], mask=causal_mask(WIDTH)), windows[:, 1:])

@@ -3,7 +3,6 @@
 Press et al. 2022, section 2, show the same curve. Causal models without positions: Haviv et al. 2022.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,20 +10,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_core.analysis.short_training import characters_of_passage, even_windows, random_windows
 from transformer_core.analysis.timing import alone_on_one_thread
 from transformer_core.config import ModelConfig, require_choice
 from transformer_core.models import Gpt
 from transformer_core.progress import counted
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.corpora import passage
+from transformer_core.training.corpora import Language
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import next_words
 
 SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "none")
 WINDOWS_AT_ONCE = 32
 STRIDE = 8  # of the places at which a model that forgets is measured
-HELD_OUT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -90,20 +89,6 @@ class Reach:
     learned: float
 
 
-class _Windows:
-    """Ids of one text, and batches (batch, width + 1) of windows that begin at random places."""
-
-    def __init__(self, ids: Tensor, width: int, course: Course, seed: int) -> None:
-        self._ids, self._width, self._steps, self._seed = ids, width, course.steps, seed
-        self._size = max(1, course.characters // width)
-
-    def epoch(self, number: int) -> Iterator[Tensor]:
-        rng = np.random.default_rng((self._seed, number))
-        for _ in range(self._steps):
-            starts = torch.from_numpy(rng.integers(0, len(self._ids) - self._width, self._size))
-            yield self._ids[starts[:, None] + torch.arange(self._width + 1)]
-
-
 def train_short(
     tokenizer: Tokenizer, text: str, asked: str, *, scheme: str, width: int, seed: int, course: Course
 ) -> Reach:
@@ -126,21 +111,20 @@ def train_short(
         if len(ids) <= least:
             raise ValueError(f"{name}={len(ids):,} characters must be more than the {least} of a window")
     config = replace(course.model, vocab_size=tokenizer.vocab_size, target_vocab_size=None)
-    torch.manual_seed(seed)
-    model = Gpt(replace(config, positions=scheme, max_len=longest))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Gpt(replace(config, positions=scheme, max_len=longest))
     training = replace(course.training, seed=seed)
-    windows = _Windows(learned, width, course, seed)
-    run = Run(model, next_words, windows.epoch, steps_per_epoch=course.steps, config=training)
-    losses = [step.loss for step in counted(run.steps(), run.total_steps)]
+    windows = random_windows(learned, width, max(1, course.characters // width), steps=course.steps, seed=seed)
+    run = Run(model, next_words, windows, steps_per_epoch=course.steps, config=training)
+    losses = [step.loss for step in run.steps()]
     return _reach(model.eval(), held_out, width, course, float(np.mean(losses[-max(1, len(losses) // 10) :])))
 
 
 @torch.inference_mode()
 def _reach(model: Gpt, ids: Tensor, width: int, course: Course, learned: float) -> Reach:
     longest = course.ends[-1]
-    count = min(course.windows, len(ids) - longest)
-    starts = torch.linspace(0, len(ids) - longest - 1, count).long()
-    windows = ids[starts[:, None] + torch.arange(longest + 1)]  # (window, longest + 1)
+    windows = even_windows(ids, longest, min(course.windows, len(ids) - longest))  # (window, longest + 1)
     nats = torch.cat([_nats(model, chunk) for chunk in windows.split(WINDOWS_AT_ONCE)]).mean(0).numpy()  # (place,)
     begins = (0, *course.ends[:-1])
     bins = np.array([nats[begin:end].mean() for begin, end in zip(begins, course.ends, strict=True)])
@@ -197,7 +181,7 @@ class Beyond:
         return float(nats[-1] - nats[int(np.searchsorted(self.ends, self.width))])
 
 
-def beyond_live(*, width: int, language: str, seed: int) -> Beyond:
+def beyond_live(*, width: int, language: Language, seed: int) -> Beyond:
     """Train one tiny model a scheme on the built-in running text, and ask each for longer windows.
 
     Args:
@@ -210,18 +194,16 @@ def beyond_live(*, width: int, language: str, seed: int) -> Beyond:
     """
     if width not in LIVE_WIDTHS:
         raise ValueError(f"width={width!r} must be one of {LIVE_WIDTHS}")
-    text = passage(language)  # type: ignore[arg-type]
-    cut = round(len(text) * (1 - HELD_OUT_SHARE))
-    tokenizer = Tokenizer.train("character", [text[:cut]], vocab_size=8_000, min_frequency=1, template="none")
+    tokenizer, text, asked = characters_of_passage(language)
     with alone_on_one_thread():
         runs = [
-            train_short(tokenizer, text[:cut], text[cut:], scheme=scheme, width=width, seed=seed, course=LIVE)
+            train_short(tokenizer, text, asked, scheme=scheme, width=width, seed=seed, course=LIVE)
             for scheme in counted(SCHEMES)
         ]
     return Beyond(
         schemes=SCHEMES,
         width=width,
-        characters=cut,
+        characters=len(text),
         steps=LIVE.steps,
         seeds=np.full(len(SCHEMES), seed),
         ends=np.array(LIVE.ends),

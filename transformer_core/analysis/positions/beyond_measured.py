@@ -3,7 +3,6 @@
 The command is transformer_core/recipes/beyond.py.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -15,7 +14,7 @@ import numpy as np
 from transformer_core.analysis.positions.beyond import SCHEMES, Beyond, Course
 from transformer_core.analysis.source import ROOT
 from transformer_core.config import require_choice
-from transformer_core.stored import number, whole_number
+from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
 
 FILE = ROOT / "assets" / "measured" / "beyond_trained_length.json"
 LARGEST, MOST_RUNS, MOST_BINS, LONGEST_TEXT = 256 << 10, 400, 40, 500
@@ -37,16 +36,13 @@ class BeyondRun:
     nats: tuple[float, ...]
 
     @classmethod
-    def of(cls, row: Any, bins: int) -> "BeyondRun":
+    def of(cls, row: Mapping[str, Any], bins: int) -> "BeyondRun":
         """Check a stored row.
 
         Raises:
             ValueError: a value is missing or impossible.
         """
-        if not isinstance(row, dict) or not isinstance(row.get("nats"), list) or len(row["nats"]) != bins:
-            raise ValueError(f"a run must be an object with nats, a list of {bins}")
         require_choice("scheme", row.get("scheme"), SCHEMES)
-        places = tuple(number({"nats": value}, "nats", 0, MOST_NATS) for value in row["nats"])
         return cls(
             scheme=row["scheme"],
             width=whole_number(row, "width", 1, MOST),
@@ -56,7 +52,7 @@ class BeyondRun:
             within=number(row, "within", 0, MOST_NATS),
             forgetful=number(row, "forgetful", 0, MOST_NATS),
             learned=number(row, "learned", 0, MOST_NATS),
-            nats=places,
+            nats=numbers(row, "nats", bins, 0, MOST_NATS),
         )
 
     def as_row(self) -> dict[str, Any]:
@@ -107,17 +103,15 @@ class BeyondMeasured:
 
 def write_beyond(path: Path, runs: Sequence[BeyondRun], course: Course, *, command: str, files: Sequence[str]) -> None:
     """Write what was measured as JSON, a run a line."""
-    head: Mapping[str, Any] = {
+    entries = {
         "command": command,
         "files": list(files),
         "steps": course.steps,
         "batch": course.characters,
         "ends": list(course.ends),
+        "runs": [run.as_row() for run in runs],
     }
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    lines.append('  "runs": [' + ",".join(f"\n    {json.dumps(run.as_row())}" for run in runs) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_stored(path, entries)
 
 
 def beyond_measured() -> BeyondMeasured:
@@ -132,33 +126,23 @@ def read_beyond(path: Path) -> BeyondMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        return _read(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_stored(path, LARGEST, _checked)
 
 
-def _read(found: Any) -> BeyondMeasured:
-    lists = {"ends": MOST_BINS, "runs": MOST_RUNS, "files": MOST_BINS}
-    if not isinstance(found, dict) or not all(
-        isinstance(found.get(name), list) and 1 <= len(found[name]) <= most for name, most in lists.items()
-    ):
-        raise ValueError(f"it must hold an object with the lists {', '.join(lists)}")
-    ends = tuple(whole_number({"ends": end}, "ends", 1, MOST) for end in found["ends"])
+def _checked(found: Mapping[str, Any]) -> BeyondMeasured:
+    for name in ("ends", "files"):
+        if not isinstance(found.get(name), list) or not 1 <= len(found[name]) <= MOST_BINS:
+            raise ValueError(f"{name} must be a list of 1 to {MOST_BINS}")
+    ends = numbers(found, "ends", len(found["ends"]), 1, MOST, whole_number)
     if any(after <= before for before, after in pairwise(ends)):
         raise ValueError(f"ends={ends!r:.120} must ascend")
-    texts = [found.get("command"), *found["files"]]
-    if not all(isinstance(text, str) and len(text) <= LONGEST_TEXT for text in texts):
-        raise ValueError(f"command and files must be texts of at most {LONGEST_TEXT} characters")
     return BeyondMeasured(
-        runs=tuple(BeyondRun.of(row, len(ends)) for row in found["runs"]),
+        runs=tuple(BeyondRun.of(row, len(ends)) for row in rows(found, "runs", MOST_RUNS)),
         ends=ends,
         steps=whole_number(found, "steps", 1, MOST),
         batch=whole_number(found, "batch", 1, MOST),
-        command=texts[0],
-        files=tuple(texts[1:]),
+        command=text(found, "command", LONGEST_TEXT),
+        files=tuple(text({"files": file}, "files", LONGEST_TEXT) for file in found["files"]),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.parts import input_embedding
+from transformer_core.config import require_range
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.prompt import Prompt
 
@@ -68,8 +69,7 @@ def counted_positions(*, prompt: Prompt, length: int) -> CountedPositions:
     Raises:
         ValueError: length is out of range, or d_model is odd.
     """
-    if not 2 <= length <= LONGEST:
-        raise ValueError(f"length={length} must be from 2 to {LONGEST}")
+    require_range("length", length, 2, LONGEST)
     part, d_model = input_embedding(prompt.bundle.model), prompt.bundle.config.d_model
     ids = list(prompt.encoding.ids)
     tokens = part.token.weight[ids].cpu().double() * (part.scale or 1.0)  # (token, d_model)

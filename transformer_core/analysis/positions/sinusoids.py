@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer_core.config import require_index
 from transformer_core.layers.positions import sinusoidal_table
 
 BASE = 10_000.0
@@ -116,10 +117,8 @@ def step_as_rotation(*, length: int, d_model: int, pos: int, shift: int, pair: i
     Raises:
         ValueError: pos, pair or pos + shift lies outside.
     """
-    if not 0 <= pos < length:
-        raise ValueError(f"pos={pos} must be from 0 to {length - 1}")
-    if not 0 <= pair < d_model // 2:
-        raise ValueError(f"pair={pair} must be from 0 to {d_model // 2 - 1}")
+    require_index("pos", pos, length)
+    require_index("pair", pair, d_model // 2)
     if pos + shift < 0:
         raise ValueError(f"pos={pos} and shift={shift} end before position 0")
     table = sinusoidal_table(length + max(shift, 0), d_model).numpy().astype(np.float64)

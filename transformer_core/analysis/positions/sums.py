@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import conclude, one_text
 from transformer_core.analysis.parts import first_attention, input_embedding
+from transformer_core.config import require_index
 from transformer_core.layers.positions import sinusoidal_table
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
@@ -148,8 +149,7 @@ def adding_is_concatenating(*, prompt: Prompt, place: int) -> Concatenated:
     """
     bundle = prompt.bundle
     labels, rows, positions = _vectors(prompt)
-    if not 0 <= place < len(labels):
-        raise ValueError(f"place={place} must be from 0 to {len(labels) - 1}")
+    require_index("place", place, len(labels))
     attention = first_attention(bundle)
     if attention.query_proj is None or attention.key_proj is None:
         raise ValueError(f"{bundle.name} has no query and key projections of its own; adding is compared through them")

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.config import ModelConfig, NormOrder
+from transformer_core.analysis.short_training import backwards_loss, backwards_right
+from transformer_core.config import ModelConfig, NormOrder, require_range
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.initialization import initialize
 from transformer_core.models import Gpt
@@ -85,8 +86,7 @@ def gradients_by_depth(*, n_layers: int, d_model: int, seed: int) -> GradientsBy
     Raises:
         ValueError: a size is outside its range.
     """
-    if not 2 <= n_layers <= MOST_LAYERS:
-        raise ValueError(f"n_layers={n_layers} must be from 2 to {MOST_LAYERS}")
+    require_range("n_layers", n_layers, 2, MOST_LAYERS)
     if not 16 <= d_model <= WIDEST or d_model % 8:
         raise ValueError(f"d_model={d_model} must be a multiple of 8 from 16 to {WIDEST}")
     return GradientsByDepth(
@@ -234,8 +234,7 @@ def deep_training(*, n_layers: int, norm_order: NormOrder, seed: int) -> DeepTra
     Raises:
         ValueError: n_layers is outside its range.
     """
-    if not 2 <= n_layers <= MOST_TRAINED_LAYERS:
-        raise ValueError(f"n_layers={n_layers} must be from 2 to {MOST_TRAINED_LAYERS}")
+    require_range("n_layers", n_layers, 2, MOST_TRAINED_LAYERS)
     steps = min(MOST_STEPS, LAYER_STEPS // n_layers)
     (losses_with, right_with, size), (losses_without, right_without, _) = (
         _trained(n_layers, norm_order, residual, seed, steps) for residual in counted((True, False))
@@ -271,10 +270,6 @@ def _letters(seed: int, step: int) -> Tensor:
     )
 
 
-def _backwards(model: Gpt, letters: Tensor) -> Tensor:
-    return F.cross_entropy(model(letters).flatten(0, 1), letters.flip(1).flatten())
-
-
 def _trained(
     n_layers: int, norm_order: NormOrder, residual: bool, seed: int, steps: int
 ) -> tuple[np.ndarray, float, int]:
@@ -286,13 +281,12 @@ def _trained(
             yield _letters(seed, step)
 
     config = TrainConfig(learning_rate=LEARNING_RATE, warm_up=0.1, batch_size=LETTER_BATCH, seed=seed)
-    run = Run(model, _backwards, batches, steps_per_epoch=steps, config=config)
+    run = Run(model, backwards_loss, batches, steps_per_epoch=steps, config=config)
     losses = []
     try:
-        losses.extend(step.loss for step in counted(run.steps(), run.total_steps))
+        losses.extend(step.loss for step in run.steps())
     except DivergedError:
         losses.append(float("nan"))
-    with torch.inference_mode():
-        fresh = torch.cat([_letters(seed, steps + extra) for extra in range(8)])
-        right = (model.eval()(fresh).argmax(-1) == fresh.flip(1)).float().mean()
-    return np.array(losses), float(right), sum(parameter.numel() for parameter in model.parameters())
+    fresh = torch.cat([_letters(seed, steps + extra) for extra in range(8)])
+    right = backwards_right(model.eval(), fresh)
+    return np.array(losses), right, sum(parameter.numel() for parameter in model.parameters())

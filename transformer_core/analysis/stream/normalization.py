@@ -11,11 +11,10 @@ from typing import cast
 import numpy as np
 from torch import Tensor
 
-from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.analysis.parts import reading_part
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_index
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.probe import Edit

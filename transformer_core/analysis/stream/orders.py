@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.stream.normalization import norm_at
 from transformer_core.analysis.stream.residual_sum import (
     StreamGrowth,
@@ -21,7 +20,7 @@ from transformer_core.analysis.stream.residual_sum import (
     vectors_at,
 )
 from transformer_core.bundle import Bundle
-from transformer_core.config import NormOrder, require_choice
+from transformer_core.config import NormOrder, require_choice, require_index
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding

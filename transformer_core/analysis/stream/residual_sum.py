@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.feed_forward.activations import require_index
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.stream.normalization import norm_at, start_site
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.probe import Probe
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding

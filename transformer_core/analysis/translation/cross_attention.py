@@ -10,6 +10,7 @@ import torch
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.translation.greedy_steps import reader_of, stacked
+from transformer_core.config import require_index
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 
@@ -30,8 +31,7 @@ def cross_head(*, prompt: Prompt, target_ids: tuple[int, ...], layer: int, head:
     Raises:
         ValueError: there is no such layer or head, or as reader_of.
     """
-    if not 0 <= layer < prompt.bundle.config.n_layers:
-        raise ValueError(f"layer={layer} must be from 0 to {prompt.bundle.config.n_layers - 1}")
+    require_index("layer", layer, prompt.bundle.config.n_layers)
     reader = reader_of(prompt)
     target = torch.tensor([target_ids], device=reader.source_ids.device)  # (1, target_pos)
     scope = cross_scope(layer)

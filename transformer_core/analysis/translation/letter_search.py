@@ -79,7 +79,7 @@ def _train(rule: Rule, epochs: int, seed: int) -> Letters:
         torch.manual_seed(seed)
         model = Translation(task.config)
         run = Run(model, task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=training)
-        losses = [step.loss for step in counted(run.steps(), run.total_steps)]
+        losses = [step.loss for step in run.steps()]
     _, held_out = sequences(rule, symbols=SYMBOLS, length=LENGTH, train=TRAIN, held_out=HELD_OUT, seed=seed)
     sources, answers = zip(*held_out, strict=True)
     tail = losses[-max(1, len(losses) // 10) :]

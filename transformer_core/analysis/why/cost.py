@@ -5,18 +5,18 @@ Vaswani et al. 2017, table 1.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread, log_log_slope
+from transformer_core.analysis.timing import log_log_slope, sweep
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import dot_product_scores, masked_softmax
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.initialization import initialize
-from transformer_core.progress import counted
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 WIDTHS = (16, 32, 64, 128, 256, 512)
@@ -101,14 +101,14 @@ def time_attention(*, along: str, other: int, seed: int, measurement: int) -> Co
     if along not in ("length", "width") or not 1 <= other <= LONGEST:
         raise ValueError(f"along={along!r} must be 'length' or 'width', and other={other} from 1 to {LONGEST}")
     sizes = np.array(LENGTHS if along == "length" else WIDTHS)
-    times, counts, watch = [], [], Stopwatch()
-    for size in counted(sizes.tolist()):
-        n_tokens, d_model = (size, other) if along == "length" else (other, size)
-        with alone_on_one_thread():
-            times.append([watch.seconds(call) for call in _calls(n_tokens, d_model, seed)])
-        attention_count = 2 * n_tokens**2 * d_model
-        counts.append((attention_count, attention_count + 12 * n_tokens * d_model**2))
-    columns = [*np.array(times).T, *np.array(counts).T]
+
+    def shape(size: Any) -> tuple[Any, Any]:
+        return (size, other) if along == "length" else (other, size)
+
+    times, spread = sweep(sizes.tolist(), lambda size: _calls(*shape(size), seed))
+    n_tokens, d_model = shape(sizes)
+    attention_count = 2 * n_tokens**2 * d_model
+    columns = [*times, attention_count, attention_count + 12 * n_tokens * d_model**2]
     slopes = [log_log_slope(sizes[-LATE:], column[-LATE:]) for column in columns]
     even = 6.0 * other if along == "length" else other / 6
-    return Cost(sizes, *columns, *slopes, even=even, spread=watch.spread)
+    return Cost(sizes, *columns, *slopes, even=even, spread=spread)

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.feed_forward.activations import pre_activations, value_and_slope
-from transformer_core.analysis.why.short_training import Trial, train_on_reviews
+from transformer_core.analysis.short_training import Trial, train_on_reviews
+from transformer_core.config import require_range
 from transformer_core.layers.feed_forward import gelu, relu
 from transformer_core.prompt import Prompt
 
@@ -59,8 +60,7 @@ def gates(*, draws: int, seed: int) -> Gates:
     Raises:
         ValueError: draws is outside its range.
     """
-    if not 1 <= draws <= MOST_DRAWS:
-        raise ValueError(f"draws={draws} must be from 1 to {MOST_DRAWS}")
+    require_range("draws", draws, 1, MOST_DRAWS)
     x = torch.linspace(-REACH, REACH, POINTS, dtype=torch.float64)
     chance = torch.special.ndtr(x)
     tosses = torch.rand(draws, POINTS, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))

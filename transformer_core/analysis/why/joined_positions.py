@@ -6,12 +6,12 @@ that are one.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_core.analysis.why.short_training import Lesson, Trial, train_each
+from transformer_core.analysis.short_training import Lesson, Trial, backwards_loss, backwards_right, train_each
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.embeddings import InputEmbedding
@@ -89,28 +89,13 @@ def joined_sizes() -> Sizes:
         return Sizes(**{name: sum(p.numel() for p in model.parameters()) for name, model in _models().items()})
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Symbols to be written backwards. # (batch, pos)"""
-
-    token_ids: Tensor
-
-    def __len__(self) -> int:
-        return len(self.token_ids)
-
-
-def _rows(number: int, seed: int) -> Rows:
-    return Rows(torch.randint(SYMBOLS, (number, LENGTH), generator=torch.Generator().manual_seed(seed)))
-
-
-def _loss(model: nn.Module, rows: Rows) -> Tensor:
-    return F.cross_entropy(model(rows.token_ids).flatten(0, 1), rows.token_ids.flip(1).flatten())
+def _rows(number: int, seed: int) -> Tensor:
+    return torch.randint(SYMBOLS, (number, LENGTH), generator=torch.Generator().manual_seed(seed))
 
 
 @torch.inference_mode()
-def _measure(model: nn.Module, rows: Rows) -> tuple[float, float]:
-    right = model(rows.token_ids).argmax(-1) == rows.token_ids.flip(1)
-    return float(right.float().mean()), float(_loss(model, rows))
+def _measure(model: nn.Module, rows: Tensor) -> tuple[float, float]:
+    return backwards_right(model, rows), float(backwards_loss(model, rows))
 
 
 def train_joined_positions(*, seeds: tuple[int, ...]) -> Trial:
@@ -122,13 +107,12 @@ def train_joined_positions(*, seeds: tuple[int, ...]) -> Trial:
     lessons = []
     for seed in seeds:
 
-        def batches(epoch: int, seed: int = seed) -> Iterator[Rows]:
+        def batches(epoch: int, seed: int = seed) -> Iterator[Tensor]:
             for place in range(STEPS):
                 yield _rows(BATCH, 1 + place + STEPS * (2 * seed + 1))
 
         held_out = _rows(HELD_OUT, STEPS * 2 * seed)
-        lesson = Lesson(
-            _loss, batches, STEPS, replace(TRAINING, seed=seed), lambda model, rows=held_out: _measure(model, rows)
-        )
+        training, measure = replace(TRAINING, seed=seed), partial(_measure, rows=held_out)
+        lesson = Lesson(backwards_loss, batches, STEPS, training, measure)
         lessons.append((seed, lesson, _models()))
     return train_each(lessons, chance=1 / SYMBOLS)

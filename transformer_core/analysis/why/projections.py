@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer_core.analysis.short_training import Trial, train_on_reviews
 from transformer_core.analysis.why.sentence_attention import LayerAttention, sentence_attention
-from transformer_core.analysis.why.short_training import Trial, train_on_reviews
 from transformer_core.bundle import MODELS, Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_index
 from transformer_core.layers.attention import dot_product_scores
 from transformer_core.prompt import Prompt
 
@@ -165,8 +165,7 @@ def tied_query_key(*, prompt: Prompt, layer: int, head: int, share: float, seed:
     """
     sight = sentence_attention(prompt)
     seen = sight.layer(layer)
-    if not 0 <= head < len(seen.query):
-        raise ValueError(f"head={head} must be from 0 to {len(seen.query) - 1}")
+    require_index("head", head, len(seen.query))
     real = seen.allowed.any(0)
 
     def within(matrix: Tensor) -> Tensor:

@@ -3,12 +3,14 @@
 Vaswani et al. 2017, section 3.2.1; additive: Bahdanau et al. 2015, appendix A.1.2.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread, log_log_slope
+from transformer_core.analysis.timing import log_log_slope, sweep
 from transformer_core.layers.attention import AdditiveScores, dot_product_scores
 
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
@@ -55,13 +57,12 @@ def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes
         n_tokens: queries, and keys.
         measurement: any number; another one measures again.
     """
-    times, watch = [], Stopwatch()
-    with alone_on_one_thread():
-        for width in WIDTHS:
-            query, key, additive = _vectors(n_tokens, width, seed)
-            dot_product = watch.seconds(lambda q=query, k=key: dot_product_scores(q, k))
-            times.append((dot_product, watch.seconds(lambda q=query, k=key, score=additive: score(q, k))))
-    widths, (dot_product, additive) = np.array(WIDTHS), np.array(times).T
+
+    def calls(width: int) -> tuple[Callable[[], Tensor], ...]:
+        query, key, additive = _vectors(n_tokens, width, seed)
+        return lambda: dot_product_scores(query, key), lambda: additive(query, key)
+
+    ((dot_product, additive), spread), widths = sweep(WIDTHS, calls), np.array(WIDTHS)
     return ScoringTimes(
         widths,
         dot_product,
@@ -70,7 +71,7 @@ def time_scorings(*, n_tokens: int, seed: int, measurement: int) -> ScoringTimes
         log_log_slope(widths, additive),
         float(additive[-1] / dot_product[-1]),
         n_tokens**2 * WIDTHS[-1],
-        watch.spread,
+        spread,
     )
 
 

@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 import numpy as np
 
 from transformer_core.analysis.words.tokenizer_comparison import CORPORA, corpus_text
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_range
 from transformer_core.text.characters import visible
 from transformer_core.text.lexicon import BYTE_OF, label_pieces
 from transformer_core.text.merges import Pair, count_pairs, learn_merges, replay, spell, spelled_bytes, split_words
@@ -136,11 +136,9 @@ def merge_step(*, corpus: str, pasted: str, alphabet: str, merges: int, step: in
         raise ValueError(
             f"no two neighbours occur twice among {lesson.n_words} words; there must be text to learn from"
         )
-    if not 1 <= merges <= MOST_MERGES:
-        raise ValueError(f"merges={merges} must be from 1 to {MOST_MERGES}")
+    require_range("merges", merges, 1, MOST_MERGES)
     made = lesson.merges[:merges]
-    if not 0 <= step <= len(made):
-        raise ValueError(f"step={step} must be from 0 to {len(made)}")
+    require_range("step", step, 0, len(made))
     rivals = _rivals(lesson, max(step, 1))
     shown = [label_pieces([spelled_bytes(symbol, alphabet) for symbol in pair]) for pair in made]
     return MergeStep(

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.analysis.timing import Stopwatch, alone_on_one_thread
-from transformer_core.analysis.words.vocabulary import embedding_matrix, find, unit_rows
+from transformer_core.analysis.words.vocabulary import cosines, embedding_matrix, find
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.layers.embeddings import Embedding
 from transformer_core.layout.neighbours import squared_distances
 from transformer_core.prompt import Prompt
@@ -80,8 +81,7 @@ def one_hot_row(*, bundle: Bundle, token_id: int, beside: int = 4) -> OneHotRow:
     """
     matrix = embedding_matrix(bundle.model)
     vocab_size, d_model = matrix.shape
-    if not 0 <= token_id < vocab_size:
-        raise ValueError(f"token_id={token_id} must be from 0 to {vocab_size - 1}")
+    require_index("token_id", token_id, vocab_size)
     one_hot = torch.zeros(vocab_size)
     one_hot[token_id] = 1.0
     product = one_hot @ matrix  # (d_model,)
@@ -206,16 +206,6 @@ def likeness(*, bundle: Bundle, word: str, near: str, far: str) -> Likeness:
     learned = cosines(matrix[ids].double())
     one_hot = cosines(F.one_hot(torch.tensor(ids), len(matrix)).double())
     return Likeness(*(float(values[0, place]) for values in (learned, one_hot) for place in (1, 2)))
-
-
-def cosines(vectors: Tensor) -> Tensor:
-    """Return the cosine of every two rows, x . y / (|x| |y|); 0 where a row is 0.
-
-    Shapes:
-        vectors: (row, d); returns: (row, row)
-    """
-    unit = unit_rows(vectors)
-    return (unit @ unit.T).clamp(-1.0, 1.0)
 
 
 def distances(vectors: Tensor) -> Tensor:

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.parts import reading_part
-from transformer_core.analysis.words.vocabulary import unit_rows
+from transformer_core.analysis.words.vocabulary import cosines
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import capture
@@ -66,10 +67,8 @@ class SameWord:
 def _stages(bundle: Bundle, encoding: Encoding) -> list[Tensor]:
     """Return (pos, d_model) as looked up, with positions, after each layer, and as handed on to what follows."""
     part = reading_part(bundle.model)
-    device = next(bundle.model.parameters()).device
-    ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
     layers = tuple(f"layer{index}.residual" for index in range(bundle.config.n_layers))
-    output, trace = capture(part, ids, sites=(LOOKED_UP, SUMMED, *layers))
+    output, trace = capture(part, one_text(bundle, encoding), sites=(LOOKED_UP, SUMMED, *layers))
     return [vectors[0].float().cpu() for vectors in (*(trace[name] for name in (LOOKED_UP, SUMMED, *layers)), output)]
 
 
@@ -88,8 +87,7 @@ def sentence_vectors(*, prompt: Prompt, stage: Stage = "looked_up") -> SentenceV
     encoding = prompt.encoding
     stages = _stages(prompt.bundle, encoding)
     vectors = stages[{"looked_up": 0, "with_positions": 1, "after_layers": -2, "handed_on": -1}[stage]]
-    unit = unit_rows(vectors)
-    cosine = (unit @ unit.T).clamp(-1.0, 1.0)
+    cosine = cosines(vectors)
     return SentenceVectors(
         encoding.labels,
         np.array(encoding.ids),
@@ -170,8 +168,7 @@ def same_word(*, prompt: Prompt) -> SameWord:
     """Follow one word that stands at two places of a sentence from the table of vectors through every layer.
 
     Args:
-        prompt: to any model that reads text.
-        prompt: whose text is read twice where no word comes twice in it.
+        prompt: to any model that reads text; it is read twice where no word comes twice in it.
 
     Raises:
         ValueError: the model cannot read the text twice, or it has no word.
@@ -186,8 +183,9 @@ def same_word(*, prompt: Prompt) -> SameWord:
     if found is None:
         raise ValueError(f"text={text[:40]!r} must hold a word that can be read twice")
     first, second = found
-    cosines = [torch.cosine_similarity(x[first], x[second], dim=0) for x in _stages(prompt.bundle, encoding)[:-1]]
-    return SameWord(encoding.labels[first], encoding.text, first, second, torch.stack(cosines).numpy())
+    stages = _stages(prompt.bundle, encoding)[:-1]
+    alike = torch.stack([torch.cosine_similarity(x[first], x[second], dim=0) for x in stages])
+    return SameWord(encoding.labels[first], encoding.text, first, second, alike.numpy())
 
 
 def _twice(encoding: Encoding) -> tuple[int, int] | None:

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
-from transformer_core.progress import counted
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, epochs_of, padded
 from transformer_core.training.config import TrainConfig
@@ -143,7 +142,7 @@ def _train(language: Language, dimension: int) -> Trained:
     objective = functools.partial(masked_words, probability=HIDDEN)
     started = time.perf_counter()
     run = Run(model, objective, batches, steps_per_epoch=steps_per_epoch, config=TRAINING)
-    losses = [step.loss for step in counted(run.steps(), run.total_steps)]
+    losses = [step.loss for step in run.steps()]
     tenth = max(1, len(losses) // 10)
     return Trained(
         model.encoder.embedding.token.weight.detach().float().clone(),

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import get_args
 
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_range
 from transformer_core.text import KINDS, Encoding, Tokenizer
 from transformer_core.training.corpora import Language, passage
 
@@ -86,8 +86,7 @@ def learned_tokenizer(kind: str, corpus: str, vocab_size: int) -> Tokenizer:
         ValueError: an argument is out of range.
     """
     require_choice("corpus", corpus, CORPORA)
-    if not LEAST_VOCABULARY <= vocab_size <= MOST_VOCABULARY:
-        raise ValueError(f"vocab_size={vocab_size} must be from {LEAST_VOCABULARY} to {MOST_VOCABULARY}")
+    require_range("vocab_size", vocab_size, LEAST_VOCABULARY, MOST_VOCABULARY)
     return Tokenizer.train(kind, corpus_text(corpus).splitlines(), vocab_size=vocab_size, template="none")
 
 

@@ -4,6 +4,7 @@ Positive pointwise mutual information and its SVD: Levy and Goldberg 2014, secti
 Deerwester et al. 1990; the two ways compared: Baroni et al. 2014, Levy, Goldberg and Dagan 2015.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from transformer_core.analysis.words.tiny_bert import Corpus, one_corpus, trained_vectors
 from transformer_core.analysis.words.vocabulary import find, unit_rows
 from transformer_core.analysis.words.vocabulary_map import laid_out
+from transformer_core.config import require_range
 from transformer_core.layout.neighbours import squared_distances, trustworthiness
 from transformer_core.text import SPECIAL_TOKENS
 from transformer_core.text.tokenizer import Tokenizer
@@ -98,7 +100,6 @@ def truncated(vectors: Tensor, values: Tensor, dimension: int) -> Tensor:
 
 N_SPECIAL = len(SPECIAL_TOKENS)
 MOST_WINDOW = 10
-_taken_apart: dict[tuple[str, int], tuple[Tensor, Tensor]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,17 +150,13 @@ class Agreement:
     word: float
 
 
+@functools.cache
 def _singular(corpus: Corpus, window: int) -> tuple[Tensor, Tensor]:
-    key = (corpus.language, window)
-    if key not in _taken_apart:
-        counts = count_pairs(corpus.rows, corpus.tokenizer.vocab_size, window=window)
-        _taken_apart[key] = singular_vectors(positive_pmi(counts))
-    return _taken_apart[key]
+    return singular_vectors(positive_pmi(count_pairs(corpus.rows, corpus.tokenizer.vocab_size, window=window)))
 
 
 def _counted(language: Language, window: int, dimension: int) -> tuple[Corpus, Tensor, float]:
-    if not 1 <= window <= MOST_WINDOW:
-        raise ValueError(f"window={window} must be from 1 to {MOST_WINDOW}")
+    require_range("window", window, 1, MOST_WINDOW)
     corpus = one_corpus(language)
     vectors, values = _singular(corpus, window)
     kept = float(values[:dimension].square().sum() / values.square().sum())

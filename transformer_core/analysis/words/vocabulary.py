@@ -45,6 +45,16 @@ def unit_rows(x: Tensor) -> Tensor:
     return x / x.norm(dim=1, keepdim=True).clamp(min=1e-30)
 
 
+def cosines(vectors: Tensor) -> Tensor:
+    """Return the cosine of every two rows, x . y / (|x| |y|); 0 where a row is 0.
+
+    Shapes:
+        vectors: (row, d); returns: (row, row)
+    """
+    unit = unit_rows(vectors)
+    return (unit @ unit.T).clamp(-1.0, 1.0)
+
+
 def find(tokenizer: Tokenizer, word: str) -> Found:
     """Find a typed word: an entry as the vocabulary writes or shows it, else the tokens that the word is cut into.
 

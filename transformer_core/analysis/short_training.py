@@ -1,22 +1,26 @@
-"""Short trainings side by side: variants of one model, the same seeds and batches, and starting weights in common."""
+"""Short trainings: what they learn from, and variants of one model side by side from the same seeds and weights."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from transformer_core.analysis.timing import alone_on_one_thread
 from transformer_core.bundle import MODELS
 from transformer_core.layers.initialization import initialize
 from transformer_core.progress import counted
+from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.corpora import Language, passage
 from transformer_core.training.loop import Objective, Run
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.tasks.make import make_task
 
+HELD_OUT_SHARE = 0.1
 WINDOW = 16
 SMALL = replace(
     QUICK,
@@ -24,6 +28,63 @@ SMALL = replace(
     model=replace(QUICK.model, d_model=32, d_ff=64, n_layers=1),
     training=replace(QUICK.training, learning_rate=5e-3, batch_size=64, epochs=4),
 )
+
+
+def characters_of_passage(language: Language) -> tuple[Tokenizer, str, str]:
+    """Return a tokenizer of characters, what it knows of the built-in running text, and the last tenth, held out.
+
+    Raises:
+        ValueError: there is no such language.
+    """
+    text = passage(language)
+    cut = round(len(text) * (1 - HELD_OUT_SHARE))
+    tokenizer = Tokenizer.train("character", [text[:cut]], vocab_size=8_000, min_frequency=1, template="none")
+    return tokenizer, text[:cut], text[cut:]
+
+
+def random_windows(ids: Tensor, width: int, size: int, *, steps: int, seed: int) -> Callable[[int], Iterator[Tensor]]:
+    """Return the batches of an epoch: windows of a text at random places, each with the token that follows.
+
+    Shapes:
+        ids: (pos,); a batch: (size, width + 1)
+
+    Args:
+        steps: batches in an epoch.
+        seed: together with the epoch's number it determines the places.
+    """
+
+    def batches(epoch: int) -> Iterator[Tensor]:
+        rng = np.random.default_rng((seed, epoch))
+        for _ in range(steps):
+            starts = torch.from_numpy(rng.integers(0, len(ids) - width, size))
+            yield ids[starts[:, None] + torch.arange(width + 1)]
+
+    return batches
+
+
+def even_windows(ids: Tensor, width: int, number: int) -> Tensor:
+    """Return windows of a text at even distances, each with the token that follows.
+
+    Shapes:
+        ids: (pos,); returns: (number, width + 1)
+    """
+    starts = torch.linspace(0, len(ids) - width - 1, number).long()
+    return ids[starts[:, None] + torch.arange(width + 1)]
+
+
+def backwards_loss(model: nn.Module, rows: Tensor) -> Tensor:
+    """Return the cross entropy of writing rows of symbols backwards, in nats a symbol.
+
+    Shapes:
+        rows: (batch, pos), ids, from which the model scores every symbol at every place
+    """
+    return F.cross_entropy(model(rows).flatten(0, 1), rows.flip(1).flatten())
+
+
+@torch.inference_mode()
+def backwards_right(model: nn.Module, rows: Tensor) -> float:
+    """Return the share of symbols right where rows, as of backwards_loss, are to be written backwards."""
+    return float((model(rows).argmax(-1) == rows.flip(1)).float().mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +160,7 @@ def train_each(lessons: Sequence[tuple[int, Lesson, Mapping[str, nn.Module]]], *
                     steps_per_epoch=lesson.steps_per_epoch,
                     config=lesson.training,
                 )
-                losses = np.array([step.loss for step in counted(run.steps(), run.total_steps)])
+                losses = np.array([step.loss for step in run.steps()])
                 windows = losses[: len(losses) // WINDOW * WINDOW].reshape(-1, WINDOW).mean(-1)
                 accuracy, loss = lesson.measure(model.eval())
                 parameters = sum(parameter.numel() for parameter in model.parameters())
