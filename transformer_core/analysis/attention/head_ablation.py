@@ -3,9 +3,7 @@
 Michel et al. 2019, section 3; that strong weights need not matter: Jain and Wallace 2019.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -25,25 +23,14 @@ from transformer_core.analysis.outcome import conclude_from, one_text, read, req
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
+from transformer_core.device import cores
 from transformer_core.layers.blocks import EncoderBlock, Stream
 from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
 STRONG = 0.5
 SMALL = 0.01
-_cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-_free_cores = iter(_cores)
-
-
-def _take_core() -> None:
-    """Keep a thread to a core of its own: Linux wakes several on one that is awake, and is late to move them."""
-    core = next(_free_cores, None)
-    if core is not None:
-        with suppress(OSError):  # it was taken from this process
-            os.sched_setaffinity(0, {core})
-
-
-_threads = ThreadPoolExecutor(len(_cores) or os.cpu_count(), "head_effects", _take_core)  # passes one beside the other
+_threads = ThreadPoolExecutor(cores(), "head_effects")  # passes one beside the other
 
 
 @dataclass(frozen=True, eq=False)
