@@ -6,12 +6,12 @@ Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.analysis.attention.heads import Ablation
+from transformer_core.analysis.attention.heads import Ablation, without
 from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, one_case, per_model, run
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
@@ -46,6 +46,11 @@ def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def scopes_of(bundle: Bundle) -> tuple[str, ...]:
+    """Return the scopes of all attention of a model, kind by kind and layer by layer."""
+    return tuple(scope for scopes in attentions(bundle).values() for scope in scopes)
+
+
 def streams(bundle: Bundle) -> dict[str, tuple[str, ...]]:
     """Return the sites of the residual stream between layers, first layer first, by stack; of a recurrent model, the
     hidden states of the layer that reads from left to right.
@@ -62,7 +67,7 @@ def streams(bundle: Bundle) -> dict[str, tuple[str, ...]]:
 def patched_sites(bundle: Bundle) -> tuple[str, ...]:
     """Return every site that activations are patched at."""
     found = [site for sites in streams(bundle).values() for site in sites]
-    for scope in (scope for scopes in attentions(bundle).values() for scope in scopes):
+    for scope in scopes_of(bundle):
         layer, _, kind = scope.rpartition(".")
         found += [f"{scope}.output", f"{scope}.heads"]
         found += [f"{layer}.feed_forward.output"] if kind == "self_attention" else []
@@ -81,6 +86,36 @@ def _at(position: int, change: Edit, count: list[int] | None = None) -> Edit:
         return tensor
 
     return edit
+
+
+@per_model
+def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
+    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
+    scopes = scopes_of(bundle)
+    sums: dict[str, Tensor] = {}
+    counts = dict.fromkeys(scopes, 0)
+    for part in batches(built_in_cases(bundle, FEW, seed)):
+        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
+        for scope in scopes:
+            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
+            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
+            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
+            counts[scope] += int(real.sum())
+    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
+
+
+def heads_off(bundle: Bundle, scope: str, off: Tensor, how: Ablation) -> Edit:
+    """Return the edit that switches off heads of one attention: to zero, or to their mean over built-in texts.
+
+    Shapes:
+        off: (head,), boolean; or (copy, head), other ones in each copy of a text
+
+    Raises:
+        ValueError: how is neither.
+    """
+    require_choice("how", how, get_args(Ablation))
+    instead = 0.0 if how == "zero" else mean_heads(bundle)[scope][:, None]  # (head, one, d_head)
+    return lambda heads: without(heads, off, instead)
 
 
 @dataclass(frozen=True)
@@ -104,34 +139,11 @@ class HeadOff:
     def edit(self, cases: Cases) -> Edit:
         """Return the edit of (batch, head, query_pos, d_head)."""
         bundle = cases.bundle
-        require_choice("how", self.how, ("zero", "mean"))
-        if self.scope not in [scope for scopes in attentions(bundle).values() for scope in scopes]:
+        if self.scope not in scopes_of(bundle):
             raise ValueError(f"scope={self.scope!r} is no attention of bundle={bundle.name!r}")
         if not 0 <= self.head < bundle.config.n_heads:
             raise ValueError(f"head={self.head} must be from 0 to {bundle.config.n_heads - 1}")
-        kept = 0.0 if self.how == "zero" else mean_heads(bundle)[self.scope][self.head]
-
-        def off(heads: Tensor) -> Tensor:
-            heads[:, self.head] = kept
-            return heads
-
-        return off
-
-
-@per_model
-def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
-    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
-    scopes = [scope for scopes in attentions(bundle).values() for scope in scopes]
-    sums: dict[str, Tensor] = {}
-    counts = dict.fromkeys(scopes, 0)
-    for part in batches(built_in_cases(bundle, FEW, seed)):
-        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
-        for scope in scopes:
-            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
-            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
-            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
-            counts[scope] += int(real.sum())
-    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
+        return heads_off(bundle, self.scope, torch.arange(bundle.config.n_heads) == self.head, self.how)
 
 
 @dataclass(frozen=True)
@@ -160,7 +172,7 @@ class Patch:
         stack = stack_at(self.at)
         if self.at not in patched_sites(cases.bundle):
             raise ValueError(f"at={self.at!r} is no place of bundle={cases.bundle.name!r} that is patched")
-        n_heads = getattr(cases.bundle.config, "n_heads", 0) if self.at.endswith(".heads") else 0
+        n_heads = cases.bundle.config.n_heads if self.at.endswith(".heads") else 0
         if not ALL_HEADS <= self.head < n_heads:
             raise ValueError(f"head={self.head} must be from 0 to {n_heads - 1} at {self.at}, or {ALL_HEADS} for all")
         donor = donor_of(cases, self.other)

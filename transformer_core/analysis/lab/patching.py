@@ -95,11 +95,8 @@ def passes_needed(*, prompt: Prompt, other: str, stack: str) -> int:
     """Return how many texts the exact map reads: one for each place, layer and aligned position, and each head."""
     bundle, cases = prompt.bundle, one_case(prompt=prompt)
     pairs = len(position_pairs(cases, donor_of(cases, other, prompt.n_tokens), stack))
-    return sum(map(len, sites_of(bundle, stack).values())) * pairs + len(heads_in(bundle, stack)) * _n_heads(bundle)
-
-
-def _n_heads(bundle: Bundle) -> int:
-    return getattr(bundle.config, "n_heads", 0)
+    heads = sum(bundle.config.n_heads for _ in heads_in(bundle, stack))
+    return sum(map(len, sites_of(bundle, stack).values())) * pairs + heads
 
 
 def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | None = None) -> PatchMap:
@@ -199,10 +196,9 @@ def _exact_heads(
     second: Cases, given: Mapping[str, Tensor], sites: Sequence[str], rows: Sequence[int], columns: Sequence[int]
 ) -> tuple[Tensor, int]:
     """Return ln p with each head's mixtures at all pairs put in. # (layer, head)"""
-    n_heads = _n_heads(second.bundle)
     if not sites:
         return torch.zeros(0, 0), 0
-    found = []
+    n_heads, found = second.bundle.config.n_heads, []
     for site in counted(sites):
         taken = given[site][0]  # (head, pos, d_head)
         for start in range(0, n_heads, at_once(second)):
