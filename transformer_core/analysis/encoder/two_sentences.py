@@ -14,6 +14,7 @@ from transformer_core.analysis.encoder.layers import (
     streams,
     winner_and_rival,
 )
+from transformer_core.analysis.lens import settled
 from transformer_core.analysis.outcome import one_text
 from transformer_core.prompt import Prompt
 
@@ -135,5 +136,4 @@ def sentence_pair(*, prompt: Prompt, other: str) -> SentencePair:
 def depth_of_parting(difference: np.ndarray) -> int:
     """Return the first depth from which on a difference keeps at least half of its last value; (depth,)."""
     enough = difference * np.sign(difference[-1]) >= SHARE * abs(difference[-1])
-    late = np.flatnonzero(~enough)
-    return int(late[-1]) + 1 if late.size else 0
+    return int(settled(torch.from_numpy(enough)))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
-from transformer_core.analysis.gpt.lens import stage_sites
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -107,11 +107,12 @@ def both_readings(*, prompt: Prompt) -> BothReadings:
     Raises:
         ValueError: the bundle is not a GPT.
     """
-    return _both(gpt_of(prompt.bundle), prompt.encoding.ids)
+    return _both(prompt.bundle, prompt.encoding.ids)
 
 
-def _both(model: Gpt, ids: Sequence[int]) -> BothReadings:
-    return BothReadings(_reading(model, ids, None), _reading(model, ids, every_pair(ids, model)))
+def _both(bundle: Bundle, ids: Sequence[int]) -> BothReadings:
+    masks = (None, every_pair(ids, gpt_of(bundle)))
+    return BothReadings(*(_reading(bundle, ids, mask) for mask in masks))
 
 
 def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | None = None) -> Changed:
@@ -126,22 +127,23 @@ def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | 
     Raises:
         ValueError: place is out of range, words is empty, or the bundle is not a GPT.
     """
-    model, encoding = gpt_of(prompt.bundle), prompt.encoding
+    bundle, encoding = prompt.bundle, prompt.encoding
+    gpt_of(bundle)
     if not 0 <= place < len(encoding):
         raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}")
-    written = prompt.bundle.tokenizer.encode(words).ids
+    written = bundle.tokenizer.encode(words).ids
     if not written:
         raise ValueError("words='' must hold at least one token")
     ids = replaced_from(encoding, place, written)
     replaced = np.array(ids) != np.array(encoding.ids)  # (pos,)
     start = int(replaced.argmax()) if replaced.any() else -1
-    own, other = own or _both(model, encoding.ids), _both(model, ids)
+    own, other = own or _both(bundle, encoding.ids), _both(bundle, ids)
     masked, chance_masked = _apart(own.masked, other.masked)
     unmasked, chance_unmasked = _apart(own.unmasked, other.unmasked)
     earlier = [moves[:, : max(start, 0)].max(0) for moves in (masked, unmasked)]  # (pos before the change)
     return Changed(
         before=encoding.labels,
-        after=tuple(prompt.bundle.tokenizer.labels_of(ids)),
+        after=tuple(bundle.tokenizer.labels_of(ids)),
         place=start,
         replaced=replaced,
         masked=masked,
@@ -155,8 +157,8 @@ def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | 
     )
 
 
-def _reading(model: Gpt, ids: Sequence[int], mask: Tensor | None) -> Reading:
-    sites = stage_sites(model)
+def _reading(bundle: Bundle, ids: Sequence[int], mask: Tensor | None) -> Reading:
+    model, sites = gpt_of(bundle), bundle.reader.stages
     logits, trace = capture(model, ids_on_device(model, ids), mask=mask, sites=sites)
     return torch.stack([trace[site][0] for site in sites]), logits[0].float().softmax(-1)
 
