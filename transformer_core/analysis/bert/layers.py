@@ -14,10 +14,9 @@ from torch import Tensor
 from transformer_core.analysis.bert.masked_words import (
     MOST_TOKENS_AT_ONCE,
     bert_of,
+    each_masked,
     encode_masks,
     hidden_text,
-    mask_token_id,
-    own_places,
     ranks_of,
     tensors,
 )
@@ -26,8 +25,6 @@ from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
-
-MOST_SCORED = 1 << 24  # scores held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +136,9 @@ def each_by_layer(*, prompt: Prompt) -> EachByLayer:
     Raises:
         ValueError: the text has no token of its own, or the vocabulary has no [MASK].
     """
-    bundle = prompt.bundle
-    encoding, mask_id, model = encode_masks(prompt), mask_token_id(bundle.tokenizer), bert_of(bundle)
-    places = own_places(encoding)
-    if not places:
-        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
-    rows = [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
-    scored = bundle.config.vocab_size * (bundle.config.n_layers + 1)
-    step = max(1, min(MOST_TOKENS_AT_ONCE // len(encoding), MOST_SCORED // scored))
+    bundle, encoding, model = prompt.bundle, encode_masks(prompt), bert_of(prompt.bundle)
+    places, rows = each_masked(encoding, bundle.tokenizer)
+    step = bundle.reader.at_once(len(bundle.reader.stages), MOST_TOKENS_AT_ONCE // len(encoding))
     found = []
     for start in counted(range(0, len(rows), step)):
         part = slice(start, start + step)
