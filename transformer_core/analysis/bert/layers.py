@@ -104,9 +104,7 @@ def by_layer(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 
     Raises:
         ValueError: there is no mask at the place, or a place cannot be hidden.
     """
-    read = hidden_text(prompt, hidden)
-    if place not in read.places:
-        raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
+    read = hidden_text(prompt, hidden, place=place)
     x = _stages(prompt.bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
     logits = bert_of(prompt.bundle).mlm_head(x).float().cpu()  # (stage, vocab)
     probabilities = logits.softmax(-1)

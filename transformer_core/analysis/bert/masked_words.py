@@ -106,17 +106,22 @@ def each_masked(encoding: Encoding, tokenizer: Tokenizer) -> tuple[tuple[int, ..
     return places, [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
 
 
-def hidden_text(prompt: Prompt, hidden: Sequence[int]) -> Hidden:
+def hidden_text(prompt: Prompt, hidden: Sequence[int], *, place: int | None = None) -> Hidden:
     """Hide tokens of a text, beside those that it hides itself by spelling [MASK].
 
+    Args:
+        place: of the mask that is looked at, where it is one.
+
     Raises:
-        ValueError: as encode_masks and hide.
+        ValueError: as encode_masks and hide; or there is no mask at the place.
     """
     original = encode_masks(prompt)
     masked = hide(original, hidden, prompt.bundle.tokenizer)
     mask_id = mask_token_id(prompt.bundle.tokenizer)
     places = tuple(place for place, id_ in enumerate(masked.ids) if id_ == mask_id)
     true_ids = tuple(None if original.ids[place] == mask_id else original.ids[place] for place in places)
+    if place is not None and place not in places:
+        raise ValueError(f"place={place} must be one of the masks' places, {places}")
     return Hidden(original, masked, places, true_ids)
 
 

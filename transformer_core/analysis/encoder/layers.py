@@ -74,6 +74,11 @@ def classifier_of(bundle: Bundle) -> Classifier:
     return bundle.model
 
 
+def pooling_of(bundle: Bundle) -> Pooling:
+    """Return how a classifier makes one vector of a sentence's."""
+    return "cls" if bundle.config.pooling == "cls" else "mean"
+
+
 @torch.inference_mode()
 def streams(bundle: Bundle, token_ids: Tensor) -> tuple[Tensor, Tensor]:
     """Return the residual stream at every depth, and the model's logits.
@@ -135,7 +140,7 @@ def layer_verdicts(*, prompt: Prompt) -> LayerVerdicts:
     vectors = stream[:, 0].cpu().double()  # (depth, pos, d_model)
     moves = (vectors[1:] - vectors[:-1]).norm(dim=-1) / vectors[:-1].norm(dim=-1).clamp(min=1e-12)
     angles = torch.cosine_similarity(vectors[1:], vectors[:-1], dim=-1).clamp(-1, 1).arccos().rad2deg()
-    pooling: Pooling = "cls" if bundle.config.pooling == "cls" else "mean"
+    pooling = pooling_of(bundle)
     same = logits[POOLINGS.index(pooling)].argmax(-1) == winner  # (depth,)
     layer, token = divmod(int(moves.argmax()), moves.shape[1])
     return LayerVerdicts(

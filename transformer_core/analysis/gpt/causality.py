@@ -4,7 +4,6 @@ Vaswani et al. 2017, section 3.2.3: the mask ensures "that the predictions for p
 outputs at positions less than i".
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
 from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
@@ -183,25 +182,20 @@ def without_mask(*, prompt: Prompt) -> Unmasked:
     """
     model, encoding = gpt_of(prompt.bundle), prompt.encoding
     ids = ids_on_device(model, encoding.ids)
-    came = ids[0, 1:, None]  # (pos - 1, 1)
     bits, likeliest = [], []
     for mask in (None, every_pair(encoding.ids, model)):
         logits = model(ids, mask=mask)[0, :-1].float()  # (pos - 1, vocab)
-        bits.append((-logits.log_softmax(-1).gather(1, came)[:, 0] / math.log(2)).cpu().double().numpy())
+        bits.append(surprisal_bits(logits, ids[0, 1:]).cpu().double().numpy())
         likeliest.append(logits.argmax(-1).tolist())
-
-    def named(row: list[int]) -> tuple[str, ...]:
-        found = (labels_after(prompt.bundle.tokenizer, encoding.ids[:k], [id_])[0] for k, id_ in enumerate(row, 1))
-        return "", *found
-
     right = [sum(map(int.__eq__, row, encoding.ids[1:])) for row in likeliest]
+    named = [("", *labels_at(prompt.bundle.tokenizer, encoding.ids, row)) for row in likeliest]
     masked, unmasked = bits
     return Unmasked(
         labels=encoding.labels,
         masked=np.concatenate([[np.nan], masked]),
         unmasked=np.concatenate([[np.nan], unmasked]),
-        likeliest_masked=named(likeliest[0]),
-        likeliest_unmasked=named(likeliest[1]),
+        likeliest_masked=named[0],
+        likeliest_unmasked=named[1],
         mean_masked=float(masked.mean()) if len(masked) else 0.0,
         mean_unmasked=float(unmasked.mean()) if len(unmasked) else 0.0,
         right_masked=right[0],

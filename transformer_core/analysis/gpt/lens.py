@@ -4,17 +4,15 @@ The residual stream after every layer goes through the final normalisation and t
 "interpreting GPT: the logit lens").
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
 from transformer_core.analysis.lens import choices, settled, through_last_norm
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
-from transformer_core.text import Tokenizer
 
 MOST_PLACES = 32
 
@@ -82,10 +80,11 @@ def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
     for site in sites:
         stream = through_last_norm(prompt.bundle, trace[site][:, shown])  # (1, place, d_model)
         logits = model.output(stream)[0].float()  # (place, vocab)
-        stages.append((*choices(logits, answer), _bits(logits, came)))
+        bits = surprisal_bits(logits, came.clamp(min=0)).masked_fill(came < 0, torch.nan)
+        stages.append((*choices(logits, answer), bits))
     choice, probability, answer_probability, answer_rank, bits = map(torch.stack, zip(*stages, strict=True))
     ids, tokenizer = encoding.ids, prompt.bundle.tokenizer
-    named = [tuple(_labels(tokenizer, ids, places, row)) for row in (answer, *choice)]
+    named = [labels_at(tokenizer, ids, row.tolist(), first=first) for row in (answer, *choice)]
     return Lens(
         places=tuple(places),
         read=tuple(encoding.labels[place - 1] for place in places),
@@ -99,13 +98,3 @@ def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
         settled=settled(choice == answer).cpu().numpy(),
         difference=float((logits - own).abs().max()),
     )
-
-
-def _bits(logits: torch.Tensor, came: torch.Tensor) -> torch.Tensor:
-    """Return the surprisal of the tokens that came, not a number where none did. # (place,)"""
-    bits = -logits.log_softmax(-1).gather(1, came.clamp(min=0)[:, None])[:, 0] / math.log(2)
-    return bits.masked_fill(came < 0, torch.nan)
-
-
-def _labels(tokenizer: Tokenizer, ids: tuple[int, ...], places: range, row: torch.Tensor) -> list[str]:
-    return [labels_after(tokenizer, ids[:place], [id_])[0] for place, id_ in zip(places, row.tolist(), strict=True)]

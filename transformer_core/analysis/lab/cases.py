@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LANGUAGES
 from transformer_core.generation.sampling import greedy
@@ -229,6 +230,34 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     if not 0 <= answer < outcomes:
         raise ValueError(f"answer={answer} must be from 0 to {outcomes - 1}")
     return _texts(bundle, [encoding], [{slot: answer}])
+
+
+def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
+    """Return the text that activations are taken from, with the first one's answer.
+
+    Args:
+        n_tokens: most tokens of it to read; by default what the model can read.
+    """
+    bundle = cases.bundle
+    most = bundle.config.max_len if n_tokens is None else n_tokens
+    if bundle.reader.asks == "words":
+        donor = one_case(prompt=Prompt(bundle, other, most), answer="")
+        return replace(
+            donor,
+            inputs=(donor.inputs[0], cases.inputs[1][:1]),
+            answers=cases.answers[:1],
+            labels=dict(donor.labels) | {"decoder": cases.labels["decoder"]},
+            lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
+        )
+    answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
+    return one_case(prompt=Prompt(bundle, other, most), answer=answer)
+
+
+def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:
+    """Return the aligned positions of this text and of the other one in a stack."""
+    which = 1 if stack == "decoder" and len(cases.inputs) > 1 else 0
+    mine, theirs = (tuple(one.inputs[which][0].tolist()) for one in (cases, donor))
+    return aligned(mine, theirs)
 
 
 def _own(encoding: Encoding) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablatio
 Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, get_args, get_type_hints
 
@@ -12,14 +12,20 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.analysis.attention.heads import Ablation, without
-from transformer_core.analysis.encoder.two_sentences import aligned
-from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, one_case, per_model, run
+from transformer_core.analysis.lab.cases import (
+    Cases,
+    batches,
+    built_in_cases,
+    donor_of,
+    per_model,
+    position_pairs,
+    run,
+)
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
 from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
-from transformer_core.prompt import Prompt
 from transformer_core.sites import site_of
 
 Code = tuple[object, ...]
@@ -74,15 +80,18 @@ def patched_sites(bundle: Bundle) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _at(position: int, change: Edit, count: list[int] | None = None) -> Edit:
-    """Return an edit that changes one position, also where positions come one after another."""
-    seen = [0] if count is None else count
+def by_position(change: Callable[[Tensor, range], None]) -> Edit:
+    """Return an edit of a tensor in place, for what is read at once and for what comes position after position.
+
+    Args:
+        change: is given (..., pos, width) and the numbers of its positions.
+    """
+    seen = 0
 
     def edit(tensor: Tensor) -> Tensor:
-        here = position - seen[0]
-        seen[0] += tensor.shape[-2]
-        if 0 <= here < tensor.shape[-2]:
-            tensor[..., here, :] = change(tensor[..., here, :])
+        nonlocal seen
+        start, seen = seen, seen + tensor.shape[-2]
+        change(tensor, range(start, seen))
         return tensor
 
     return edit
@@ -191,46 +200,15 @@ class Patch:
                     raise ValueError(f"{name}={place} must be from 0 to {there_are - 1}")
         rows = torch.tensor([here for here, _ in pairs], device=taken.device)
         values = taken[..., [there for _, there in pairs], :]  # (..., pair, width)
-        seen = [0]
 
-        def patch(tensor: Tensor) -> Tensor:
-            start, seen[0] = seen[0], seen[0] + tensor.shape[-2]
-            inside = (rows >= start) & (rows < seen[0])
+        def patch(tensor: Tensor, here: range) -> None:
+            inside = (rows >= here.start) & (rows < here.stop)
             if self.head == ALL_HEADS:
-                tensor[..., rows[inside] - start, :] = values[..., inside, :]
+                tensor[..., rows[inside] - here.start, :] = values[..., inside, :]
             else:
-                tensor[:, self.head, rows[inside] - start] = values[self.head, inside]
-            return tensor
+                tensor[:, self.head, rows[inside] - here.start] = values[self.head, inside]
 
-        return patch
-
-
-def donor_of(cases: Cases, other: str, n_tokens: int | None = None) -> Cases:
-    """Return the text that activations are taken from, with the first one's answer.
-
-    Args:
-        n_tokens: most tokens of it to read; by default what the model can read.
-    """
-    bundle = cases.bundle
-    most = bundle.config.max_len if n_tokens is None else n_tokens
-    if bundle.reader.asks == "words":
-        donor = one_case(prompt=Prompt(bundle, other, most), answer="")
-        return replace(
-            donor,
-            inputs=(donor.inputs[0], cases.inputs[1][:1]),
-            answers=cases.answers[:1],
-            labels=dict(donor.labels) | {"decoder": cases.labels["decoder"]},
-            lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
-        )
-    answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
-    return one_case(prompt=Prompt(bundle, other, most), answer=answer)
-
-
-def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:
-    """Return the aligned positions of this text and of the other one in a stack."""
-    which = 1 if stack == "decoder" and len(cases.inputs) > 1 else 0
-    mine, theirs = (tuple(one.inputs[which][0].tolist()) for one in (cases, donor))
-    return aligned(mine, theirs)
+        return by_position(patch)
 
 
 @dataclass(frozen=True)
@@ -263,7 +241,12 @@ class Steer:
             return lambda stream: stream + added
         if not 0 <= self.position < len(cases.labels[stack_at(self.at)]):
             raise ValueError(f"position={self.position} must be from 0 to {len(cases.labels[stack_at(self.at)]) - 1}")
-        return _at(self.position, lambda vector: vector + added)
+
+        def steer(stream: Tensor, here: range) -> None:
+            if self.position in here:
+                stream[..., self.position - here.start, :] += added
+
+        return by_position(steer)
 
 
 Change = HeadOff | Patch | Steer | WeightEdit

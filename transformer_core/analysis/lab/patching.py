@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, one_case, run
-from transformer_core.analysis.lab.changes import attentions, donor_of, position_pairs, streams
+from transformer_core.analysis.encoder.two_sentences import pair_labels
+from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, donor_of, one_case, position_pairs, run
+from transformer_core.analysis.lab.changes import attentions, by_position, streams
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Probe
@@ -137,7 +138,6 @@ def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | Non
     heads_estimate = torch.stack([products[site].sum(-1) for site in heads]) if heads else torch.zeros(0, 0)
     span = high - low
     exact = (exact.reshape(shape) - low) / span
-    labels = [(first.labels[stack][here], second.labels[stack][there]) for here, there in pairs]
     estimated = (estimate / span).cpu().double().numpy()
     found = exact.numpy()
     return PatchMap(
@@ -149,8 +149,8 @@ def patch_map(*, prompt: Prompt, other: str, stack: str, answer: int | str | Non
         (heads_estimate / span).cpu().double().numpy(),
         np.array(pairs, dtype=np.int64),
         tuple(places),
-        tuple(one if one == two else f"{one} → {two}" for one, two in labels),
-        tuple(one != two for one, two in labels),
+        pair_labels(first.labels[stack], second.labels[stack], pairs),
+        tuple(first.labels[stack][here] != second.labels[stack][there] for here, there in pairs),
         len(first.labels[stack]) + len(second.labels[stack]) - 2 * len(pairs),
         rank_correlation(found.ravel(), estimated.ravel()),
         _pearson(found.ravel(), estimated.ravel()),
@@ -173,23 +173,27 @@ def _exact(
     for site in counted(sites):
         taken = given[site][0]  # (pos, d_model)
         for part in parts:
-            edit = _one_in_each([rows[place] for place in part], taken[[columns[place] for place in part]])
+            edit = one_in_each([(copy, rows[place], columns[place]) for copy, place in enumerate(part)], taken)
             found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
     return torch.cat(found).cpu().double().reshape(len(sites), len(rows)), len(sites) * len(rows)
 
 
-def _one_in_each(rows: Sequence[int], values: Tensor) -> Edit:
-    """Put one value in each copy: at a position of its own; also where positions come one after another."""
-    seen = [0]
+def one_in_each(places: Sequence[tuple[int, int, int]], taken: Tensor) -> Edit:
+    """Return the edit that puts a vector of another text in each of some copies.
 
-    def edit(tensor: Tensor) -> Tensor:
-        start, seen[0] = seen[0], seen[0] + tensor.shape[1]
-        for copy, row in enumerate(rows):
-            if start <= row < seen[0]:
-                tensor[copy, row - start] = values[copy]
-        return tensor
+    Shapes:
+        taken: (pos, d_model)
 
-    return edit
+    Args:
+        places: copy, position there, and position of what is taken.
+    """
+
+    def put(tensor: Tensor, here: range) -> None:
+        for copy, row, column in places:
+            if row in here:
+                tensor[copy, row - here.start] = taken[column]
+
+    return by_position(put)
 
 
 def _exact_heads(
