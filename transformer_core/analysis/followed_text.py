@@ -7,12 +7,13 @@ from typing import cast
 import numpy as np
 import torch
 
+from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy, sample
 from transformer_core.layout.neighbours import place_by_neighbours
 from transformer_core.models.output import sentence_site
 from transformer_core.probe import capture
-from transformer_core.text import Encoding, Tokenizer
+from transformer_core.text import Tokenizer
 from transformer_core.trace import Trace
 from transformer_core.training.corpora.sequences import Rule
 from transformer_core.training.corpora.sequences import answer as rule_answer
@@ -109,10 +110,6 @@ def _room(store: RunStore) -> int:
     return min(MOST_TOKENS, store.spec.model.max_len)
 
 
-def _ids(encoding: Encoding, bundle: Bundle) -> torch.Tensor:
-    return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)  # (1, pos)
-
-
 def _attention_sites(bundle: Bundle) -> tuple[str, ...]:
     """Return the pattern of the weights that are followed; none where the model has no attention."""
     without = bundle.kind == "seq2seq" and bundle.config.attention is None  # type: ignore[attr-defined]
@@ -132,7 +129,7 @@ def _ask_classifier(store: RunStore, tokenizer: Tokenizer, text: str, after: int
 
     def answer(bundle: Bundle, number: int) -> Moment:
         pooled = sentence_site(bundle.model)
-        logits, trace = capture(bundle.model, _ids(encoding, bundle), sites=(*_attention_sites(bundle), pooled))
+        logits, trace = capture(bundle.model, one_text(bundle, encoding), sites=(*_attention_sites(bundle), pooled))
         embedding = trace[pooled].float().cpu()  # (1, width of the sentence vector)
         points = torch.from_numpy(store.embeddings(number))  # (point, d_model)
         xy = {
@@ -177,7 +174,7 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
     def answer(bundle: Bundle, number: int) -> Moment:
         steps = greedy(
             bundle.model,  # type: ignore[arg-type]
-            _ids(source, bundle),
+            one_text(bundle, source),
             bos_id=bos_id,
             eos_id=eos_id,
             most=min(2 * len(source) + 4, _room(store) - 1),
@@ -185,7 +182,7 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
         own = [step.token_id for step in steps]
         target = (bos_id, *own) if right is None else right
         read = torch.tensor([target[:-1]], device=next(bundle.model.parameters()).device)
-        _, trace = capture(bundle.model, _ids(source, bundle), read, sites=_attention_sites(bundle))
+        _, trace = capture(bundle.model, one_text(bundle, source), read, sites=_attention_sites(bundle))
         maps = _maps(bundle, trace, len(target) - 1, len(source))
         tokens = tokenizer.labels_of(own) if right is None else None
         return Moment(number, maps, sample=tokenizer.decode(own), tokens=tokens)
@@ -198,9 +195,10 @@ def _ask_gpt(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _Q
     encoding = tokenizer.encode(text, max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        _, trace = capture(bundle.model, _ids(encoding, bundle), sites=_attention_sites(bundle))
-        generator = torch.Generator(next(bundle.model.parameters()).device).manual_seed(store.spec.training.seed)
-        steps = sample(bundle.model, _ids(encoding, bundle), most=SAMPLE_TOKENS, temperature=0.8, generator=generator)  # type: ignore[arg-type]
+        ids = one_text(bundle, encoding)
+        _, trace = capture(bundle.model, ids, sites=_attention_sites(bundle))
+        generator = torch.Generator(ids.device).manual_seed(store.spec.training.seed)
+        steps = sample(bundle.model, ids, most=SAMPLE_TOKENS, temperature=0.8, generator=generator)  # type: ignore[arg-type]
         written = tokenizer.decode([step.token_id for step in steps])
         return Moment(number, _maps(bundle, trace, len(encoding), len(encoding)), sample=written)
 
@@ -211,7 +209,7 @@ def _ask_bert(store: RunStore, tokenizer: Tokenizer, text: str, after: int) -> _
     encoding = tokenizer.encode(text, max_len=_room(store))
 
     def answer(bundle: Bundle, number: int) -> Moment:
-        output, trace = capture(bundle.model, _ids(encoding, bundle), sites=_attention_sites(bundle))
+        output, trace = capture(bundle.model, one_text(bundle, encoding), sites=_attention_sites(bundle))
         guesses = output.mlm_logits[0].argmax(-1).tolist()
         words = [
             f"[{tokenizer.label_of(guess)}]" if id_ == tokenizer.mask_id else label

@@ -6,8 +6,8 @@ Cho et al. 2014, eqs. 5 to 8; Hochreiter and Schmidhuber 1997, section 4.
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
+from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.models.recurrent.layers import Recurrent
@@ -132,7 +132,7 @@ def _read(prompt: Prompt, direction: str) -> tuple[Encoding, Trace, str]:
     model = recurrent_model(prompt.bundle)
     require_direction(model, direction)
     encoding = prompt.fitting.encoding
-    ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
+    ids = one_text(prompt.bundle, encoding)
     if isinstance(model, RecurrentLm):
         scope, inputs = "recurrent.", (ids,)
     else:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
+from transformer_core.analysis.outcome import one_text
 from transformer_core.models.recurrent.cells import State
 from transformer_core.prompt import Prompt
 
@@ -70,7 +71,7 @@ def one_step(*, prompt: Prompt, place: int, direction: str = "forward") -> OneSt
     encoding = prompt.fitting.encoding
     if not 0 <= place < len(encoding):
         raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}, the tokens of the text")
-    ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
+    ids = one_text(prompt.bundle, encoding)
     x = model.embedding(ids) * model.scale  # (1, pos, d_model)
     backward = direction == "backward"
     earlier = x[:, place + 1 :] if backward else x[:, :place]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
+from transformer_core.analysis.outcome import one_text
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.recurrent.cells import CELLS, initialize_cell
@@ -139,7 +140,7 @@ def sentence_reach(*, prompt: Prompt, direction: str = "forward") -> SentenceRea
     encoding = prompt.fitting.encoding
     backward = direction == "backward"
     with torch.inference_mode(False), torch.enable_grad():
-        ids = torch.tensor([encoding.ids], device=next(model.parameters()).device)
+        ids = one_text(prompt.bundle, encoding)
         embedded = (model.embedding(ids) * model.scale).detach().requires_grad_(True)  # (1, pos, d_model)
         _, state = layer(embedded, backward=backward)
         norms = jacobian_norms(state[0].cpu(), embedded)[0].cpu().numpy()

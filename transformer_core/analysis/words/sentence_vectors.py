@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.words.vocabulary import unit_rows
 from transformer_core.bundle import Bundle
@@ -66,10 +67,8 @@ class SameWord:
 def _stages(bundle: Bundle, encoding: Encoding) -> list[Tensor]:
     """Return (pos, d_model) as looked up, with positions, after each layer, and as handed on to what follows."""
     part = reading_part(bundle.model)
-    device = next(bundle.model.parameters()).device
-    ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
     layers = tuple(f"layer{index}.residual" for index in range(bundle.config.n_layers))
-    output, trace = capture(part, ids, sites=(LOOKED_UP, SUMMED, *layers))
+    output, trace = capture(part, one_text(bundle, encoding), sites=(LOOKED_UP, SUMMED, *layers))
     return [vectors[0].float().cpu() for vectors in (*(trace[name] for name in (LOOKED_UP, SUMMED, *layers)), output)]
 
 
