@@ -19,12 +19,13 @@ WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 
-BELOW_ZERO = re.compile(r"-(\d[\d,]*\.\d+ ?%?|\d+ ?%)")  # no token of a text, such as -5
+BELOW_ZERO = re.compile(r"(\**)-((?:\d[\d,]*\.\d+ ?%?|\d+ ?%)\**)")  # no token of a text, such as -5
 
 
 def with_minus(written: str) -> str:
     """Return a number below zero with a minus sign in the place of its hyphen; any other text as it is."""
-    return f"−{written[1:]}" if BELOW_ZERO.fullmatch(written) else written
+    number = BELOW_ZERO.fullmatch(written)
+    return f"{number[1]}−{number[2]}" if number else written
 
 
 class _Counting(Formatter):

@@ -50,6 +50,12 @@ class Reader:
         """Return the full name of a part of the stack, such as ``encoder.layer0`` of ``layer0``."""
         return f"{self.stack}.{rest}"
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The sites of the residual stream as it enters the first layer, and as it leaves each."""
+        start = "embedding.norm.normalized" if self.config.embedding_norm else "embedding.residual"
+        return tuple(map(self.site, (start, *(f"layer{layer}.residual" for layer in range(self.config.n_layers)))))
+
     def scores(self, output: Any) -> Tensor:
         """Return the scores of everything that could be answered.
 

@@ -18,13 +18,13 @@ from pages.kit.waiting import awaited
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, measures
-from transformer_core.analysis.encoder.saliency import Baseline
+from transformer_core.analysis.encoder.saliency import Baseline, baselines
 
 INTEGRATED = MEASURES.index("integrated")
 DEFAULT_STEPS = 16
 BASELINE = Choice[Baseline](  # of integrated gradients
     "encoder_baseline",
-    lambda view: ("mask", "zero") if view.bundle.tokenizer.mask_id is not None else ("zero",),
+    lambda view: baselines(view.bundle),
     label="encoder.baseline",
     words="encoder.baseline_{}",
 )

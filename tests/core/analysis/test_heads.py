@@ -11,7 +11,6 @@ from tests.helpers.engine import made, random_weights, small_bundle, small_token
 from transformer_core.analysis.attention.dropped import draw_weights, dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import attention_scope, head_off, heads_of_text, layer_looks
-from transformer_core.analysis.attention.heads import without as replaced
 from transformer_core.analysis.attention.tendencies import (
     NONE,
     PLACES,
@@ -85,10 +84,10 @@ def test_the_board_names_its_extremes() -> None:
 
 def test_the_mean_is_the_same_at_every_position_and_other_heads_stay() -> None:
     heads = torch.randn(1, 3, 4, 2, generator=torch.Generator().manual_seed(0))
-    after = replaced(heads, 1, "mean")
+    after = head_off("decoder", 1, "mean")["decoder.heads"](heads)
     assert torch.equal(after[:, [0, 2]], heads[:, [0, 2]])
     torch.testing.assert_close(after[0, 1], heads[0, 1].mean(0).expand(4, 2))
-    assert replaced(heads, 1).abs()[:, 1].max() == 0
+    assert head_off("decoder", 1)["decoder.heads"](heads).abs()[:, 1].max() == 0
 
 
 def test_heads_of_text_are_the_traces_own() -> None:
@@ -285,7 +284,7 @@ def test_text_and_reviews_are_read_by_the_model() -> None:
 
 ONE = {"prompt": Prompt(small_bundle(), TEXT, 12)}
 REFUSED = [
-    (lambda: head_effects(**ONE, how="half"), "how='half' must be zero or mean"),
+    (lambda: head_effects(**ONE, how="half"), "how='half' is unknown; it must be one of 'zero', 'mean'"),
     (lambda: heads_of_text(**ONE, layer=5, head=0), "layer=5 must be from 0 to 1"),
     (lambda: layer_looks(**ONE, layer=0, head=1, over="sum"), "over='sum' must be head, mean or max"),
     (lambda: tendencies_of_reviews(bundle=small_bundle(), language="en", sentences=0), "sentences=0 must be from 1 to"),

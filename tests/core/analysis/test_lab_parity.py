@@ -20,7 +20,7 @@ from tests.helpers.lab_models import (
     texts_of,
     without,
 )
-from transformer_core.analysis.lab.cases import Cases, built_in_cases, text_cases
+from transformer_core.analysis.lab.cases import Cases, built_in_cases, donor_of, position_pairs, text_cases
 from transformer_core.analysis.lab.changes import (
     EVERYWHERE,
     HeadOff,
@@ -28,10 +28,8 @@ from transformer_core.analysis.lab.changes import (
     Steer,
     attentions,
     code_of,
-    donor_of,
     mean_heads,
     patched_sites,
-    position_pairs,
     random_like,
     streams,
 )

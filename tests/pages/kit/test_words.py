@@ -62,7 +62,15 @@ def test_a_word_has_the_form_of_its_count(count: object, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [("-0.5", "−0.5"), (f"{-0.123:.1%}", "−12.3%"), ("-3 %", "−3 %"), ("0.5", "0.5"), ("-5", "-5"), ("-a", "-a")],
+    [
+        ("-0.5", "−0.5"),
+        (f"{-0.123:.1%}", "−12.3%"),
+        ("-3 %", "−3 %"),
+        ("**-0.5**", "**−0.5**"),
+        ("0.5", "0.5"),
+        ("-5", "-5"),
+        ("-a", "-a"),
+    ],
 )
 def test_a_number_below_zero_has_a_minus_and_a_token_its_own_sign(value: str, written: str) -> None:
     assert Word("{value}").format(value=value) == written

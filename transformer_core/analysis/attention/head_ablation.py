@@ -3,9 +3,7 @@
 Michel et al. 2019, section 3; that strong weights need not matter: Jain and Wallace 2019.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,32 +16,21 @@ from transformer_core.analysis.attention.heads import (
     attention_scope,
     head_off,
     read_attention,
-    require_ablation,
+    sentence_ablation,
     stacked_weights,
 )
 from transformer_core.analysis.outcome import conclude_from, one_text, read, require_outcome
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
+from transformer_core.device import cores
 from transformer_core.layers.blocks import EncoderBlock, Stream
 from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
 STRONG = 0.5
 SMALL = 0.01
-_cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-_free_cores = iter(_cores)
-
-
-def _take_core() -> None:
-    """Keep a thread to a core of its own: Linux wakes several on one that is awake, and is late to move them."""
-    core = next(_free_cores, None)
-    if core is not None:
-        with suppress(OSError):  # it was taken from this process
-            os.sched_setaffinity(0, {core})
-
-
-_threads = ThreadPoolExecutor(len(_cores) or os.cpu_count(), "head_effects", _take_core)  # passes one beside the other
+_threads = ThreadPoolExecutor(cores(), "head_effects")  # passes one beside the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +88,7 @@ def without_head(*, prompt: Prompt, layer: int, head: int, how: Ablation = "zero
     Args:
         prompt: to a model of a kind that predicts something from this text.
         layer, head: from 0.
-        how: see heads.without.
+        how: see heads.sentence_ablation.
 
     Raises:
         ValueError: it predicts nothing, or as read.
@@ -123,14 +110,13 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
 
     Args:
         prompt: to a model of a kind that predicts something from this text.
-        how: see heads.without.
+        how: see heads.sentence_ablation.
 
     Raises:
         ValueError: it predicts nothing, or as read.
     """
     bundle, encoding = prompt.bundle, prompt.encoding
     outcome = require_outcome(bundle, encoding)
-    require_ablation(how)
     sites = tuple(f"*.self_attention.{leaf}" for leaf in ("weights", "heads", "residual"))
     whole = read_attention(bundle, encoding, sites=sites)
     weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
@@ -179,7 +165,7 @@ def _without_each_head(bundle: Bundle, trace: Trace, layer: int, how: Ablation) 
     scope = attention_scope(bundle, layer)
     attention = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer]).self_attention
     heads, residual = trace[f"{scope}.heads"][0], trace[f"{scope}.residual"]  # (head, pos, d_head), (one, pos, d_model)
-    other = heads.mean(1, keepdim=True) - heads if how == "mean" else -heads  # (head, pos, d_head)
+    other = sentence_ablation(heads, how) - heads  # (head, pos, d_head)
     width = heads.shape[0] * heads.shape[2]
     rows = torch.eye(width).to(heads) if attention.output_proj is None else attention.output_proj.weight.T
     return residual + other @ rows.view(heads.shape[0], heads.shape[2], -1)

@@ -7,13 +7,15 @@ Michel et al. 2019, section 2.3.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import Prediction, read
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_choice
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -21,7 +23,7 @@ from transformer_core.trace import Trace
 
 WEIGHTS = "*.self_attention.weights"
 MOST_KEPT = 64  # tokens of a text of which all sites are recorded
-Ablation = Literal["zero", "mean"]
+Ablation = Literal["zero", "mean"]  # the mean over the sentence; in the Lab over built-in texts
 Over = Literal["head", "mean", "max"]
 
 
@@ -182,35 +184,40 @@ def layer_looks(*, prompt: Prompt, layer: int, head: int, over: Over = "head") -
     return Looks(looks, (int(query), int(key)))
 
 
-def require_ablation(how: Ablation) -> None:
-    """Raise ValueError unless this is a way to switch a head off."""
-    if how not in ("zero", "mean"):
-        raise ValueError(f"how={how!r} must be zero or mean")
-
-
-def without(heads: Tensor, head: int, how: Ablation = "zero") -> Tensor:
-    """Return the mixtures with one head's replaced.
+def without(heads: Tensor, off: Tensor, instead: Tensor | float) -> Tensor:
+    """Return the mixtures of heads, others in place of those that are off.
 
     Shapes:
-        heads, returns: (..., head, query_pos, d_head)
+        heads, returns: (..., head, query_pos, d_head); off: (..., head), boolean; instead: broadcast to heads
+    """
+    instead = torch.as_tensor(instead, dtype=heads.dtype, device=heads.device)
+    return torch.where(off.to(heads.device)[..., None, None], instead, heads)
 
-    Args:
-        how: "zero" removes the head's whole output; "mean" replaces it by its mean over the sentence, which keeps what
-            is the same at all positions and removes what differs between them.
+
+def sentence_ablation(heads: Tensor, how: Ablation) -> Tensor:
+    """Return what stands in place of each head that is off: zero, or its mean over the sentence.
+
+    The mean keeps what is the same at all positions and removes what differs between them. The Lab's mean is another
+    one, over built-in texts (lab/changes.py), in which nothing of this sentence is left.
+
+    Shapes:
+        heads: (..., head, query_pos, d_head); returns: (..., head, one, d_head)
 
     Raises:
-        ValueError: how is neither.
+        ValueError: how is neither zero nor mean.
     """
-    require_ablation(how)
-    heads = heads.clone()
-    one = heads[..., head, :, :]
-    heads[..., head, :, :] = 0.0 if how == "zero" else one.mean(-2, keepdim=True)
-    return heads
+    require_choice("how", how, get_args(Ablation))
+    mean = heads.mean(-2, keepdim=True)
+    return torch.zeros_like(mean) if how == "zero" else mean
 
 
 def head_off(scope: str, head: int, how: Ablation = "zero") -> Mapping[str, Edit]:
-    """Return the edit that replaces one head's mixture; see `without`."""
-    return {f"{scope}.heads": lambda heads: without(heads, head, how)}
+    """Return the edit that replaces one head's mixture, by zero or by its mean over the sentence."""
+
+    def edit(heads: Tensor) -> Tensor:
+        return without(heads, torch.arange(heads.shape[-3]) == head, sentence_ablation(heads, how))
+
+    return {f"{scope}.heads": edit}
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from transformer_core.analysis.outcome import one_text, own_mask, require_outcom
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
+from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
-from transformer_core.reader import Outcome
 from transformer_core.text import Encoding
 from transformer_core.text.encoding import words_of
 
@@ -88,46 +88,44 @@ def hidden_logits(
     """
     outcome = require_outcome(bundle, encoding)
     groups = [(place,) for place in range(len(encoding))] if groups is None else list(groups)
-    if substitute == "cut":
-        return _cut_logits(bundle, encoding, outcome, groups)
+    cut = substitute == "cut"
     token_id = {"mask": bundle.tokenizer.mask_id, "unk": bundle.tokenizer.unk_id}.get(substitute)
-    if token_id is None:
+    if token_id is None and not cut:
         raise ValueError(f"substitute={substitute!r} must be mask or unk, a token of the model's vocabulary, or cut")
-    hidden = [
-        number
-        for number, places in enumerate(groups)
-        if not any(encoding.special[place] for place in places)
-        and any(encoding.ids[place] != token_id for place in places)
-    ]
+
+    def can_be_hidden(places: tuple[int, ...]) -> bool:
+        if any(encoding.special[place] for place in places):
+            return False
+        return outcome.place not in places if cut else any(encoding.ids[place] != token_id for place in places)
+
+    hidden = [number for number, places in enumerate(groups) if can_be_hidden(places)]
+    chosen = [groups[number] for number in hidden]
     token_ids = one_text(bundle, encoding).repeat(len(hidden) + 1, 1)  # (copy, pos)
-    for copy, number in enumerate(hidden):
-        token_ids[copy + 1, list(groups[number])] = token_id
-    at_once = bundle.reader.at_once(len(encoding), MOST_AT_ONCE)
-    parts = [outcome.logits(capture(bundle.model, part, sites=())[0]) for part in token_ids.split(at_once)]
-    return hidden, torch.cat(parts)
+    masks = _cut_off(own_mask(bundle, encoding).to(token_ids.device), chosen) if cut else None
+    if token_id is not None:
+        for copy, places in enumerate(chosen, 1):
+            token_ids[copy, list(places)] = token_id
+    step = bundle.reader.at_once(len(encoding), MOST_AT_ONCE)
+    logits = []
+    for start in counted(range(0, len(token_ids), step)):
+        part = slice(start, start + step)
+        mask = None if masks is None else masks[part]
+        logits.append(outcome.logits(capture(bundle.model, token_ids[part], mask=mask, sites=())[0]))
+    return hidden, torch.cat(logits)
 
 
-def _cut_logits(
-    bundle: Bundle, encoding: Encoding, outcome: Outcome, groups: list[tuple[int, ...]]
-) -> tuple[list[int], Tensor]:
-    hidden = [
-        number
-        for number, places in enumerate(groups)
-        if outcome.place not in places and not any(encoding.special[place] for place in places)
-    ]
-    token_ids = one_text(bundle, encoding)
-    masks = own_mask(bundle, encoding).to(token_ids.device).repeat(len(hidden) + 1, 1, 1, 1)  # (copy, 1, query, key)
-    for copy, number in enumerate(hidden):
-        own = torch.tensor(groups[number], device=masks.device)
-        among_themselves = masks[copy + 1, 0, own[:, None], own].clone()
-        masks[copy + 1, 0, :, own] = False
-        masks[copy + 1, 0, own[:, None], own] = among_themselves
-    at_once = bundle.reader.at_once(len(encoding), MOST_AT_ONCE)
-    parts = [
-        outcome.logits(capture(bundle.model, token_ids.expand(len(part), -1), mask=part, sites=())[0])
-        for part in masks.split(at_once)
-    ]
-    return hidden, torch.cat(parts)
+def _cut_off(mask: Tensor, groups: Sequence[tuple[int, ...]]) -> Tensor:
+    """Return a text's mask, then for each group one that hides its tokens from all others.
+
+    Shapes:
+        mask: (query_pos, key_pos); returns: (copy, 1, query_pos, key_pos)
+    """
+    masks = mask.repeat(len(groups) + 1, 1, 1, 1)
+    for copy, places in enumerate(groups, 1):
+        own = torch.tensor(places, device=mask.device)
+        masks[copy, 0, :, own] = False
+        masks[copy, 0, own[:, None], own] = mask[own[:, None], own]
+    return masks
 
 
 def occlusion(*, prompt: Prompt, substitute: Substitute = "mask") -> Occlusion:

@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from transformer_core.analysis.outcome import one_text
+from transformer_core.analysis.translation.greedy_steps import Source, source_of
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy
-from transformer_core.models import Translation
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Probe, capture
 from transformer_core.prompt import Prompt
@@ -62,8 +60,8 @@ def word_alignment(*, prompt: Prompt, most: int = MOST_WORDS, target: str | None
     if isinstance(bundle.model, Seq2Seq) and bundle.model.config.attention is None:
         raise ValueError(f"bundle={bundle.name!r} has attention=None, so that it looks nowhere; it must have attention")
     source = source_of(prompt)
-    written = source.written(most) if target is None else source.given(bundle, target, most)
-    return _looked_at(bundle, source.ids, source.labels, source.bos_id, written)
+    written = written_by(source, most) if target is None else given_to(source, bundle, target, most)
+    return _looked_at(bundle, source, written)
 
 
 def words_read(*, prompt: Prompt, most: int = MOST_WORDS) -> tuple[int, ...]:
@@ -77,67 +75,31 @@ def words_read(*, prompt: Prompt, most: int = MOST_WORDS) -> tuple[int, ...]:
         ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
     """
     source = source_of(prompt)
-    return (source.bos_id, *source.written(most)[:-1])
+    return (source.bos_id, *written_by(source, most)[:-1])
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """A sentence that a model translates.
-
-    Shapes:
-        ids: (1, source_pos)
-
-    Args:
-        labels: of its tokens, special ones included.
-        bos_id, eos_id: of the tokens that begin and end a translation.
-    """
-
-    model: Seq2Seq | Translation
-    labels: tuple[str, ...]
-    ids: Tensor
-    bos_id: int
-    eos_id: int
-
-    def written(self, most: int) -> list[int]:
-        """Return a translation written greedily, in ids."""
-        steps = greedy(self.model, self.ids, bos_id=self.bos_id, eos_id=self.eos_id, most=most)  # type: ignore[arg-type]
-        return [step.token_id for step in steps]
-
-    def given(self, bundle: Bundle, target: str, most: int) -> list[int]:
-        """Return the ids of a translation that is given, with the end token."""
-        special = (self.bos_id, self.eos_id)
-        ids = bundle.of_target.encode(target, max_len=most).ids
-        return [*(id_ for id_ in ids if id_ not in special), self.eos_id]
+def written_by(source: Source, most: int) -> list[int]:
+    """Return a translation written greedily, in ids."""
+    steps = greedy(source.model, source.ids, bos_id=source.bos_id, eos_id=source.eos_id, most=most)
+    return [step.token_id for step in steps]
 
 
-def source_of(prompt: Prompt) -> Source:
-    """Read a sentence for a seq2seq or a translation.
-
-    Raises:
-        ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
-    """
-    bundle = prompt.bundle
-    model, tokenizer = bundle.model, bundle.tokenizer
-    if not isinstance(model, Seq2Seq | Translation):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or a translation")
-    bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
-    if bos_id is None or eos_id is None:
-        raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
-    encoding = prompt.fitting.encoding
-    return Source(model, encoding.labels, one_text(bundle, encoding), bos_id, eos_id)
+def given_to(source: Source, bundle: Bundle, target: str, most: int) -> list[int]:
+    """Return the ids of a translation that is given, with the end token."""
+    special = (source.bos_id, source.eos_id)
+    ids = bundle.of_target.encode(target, max_len=most).ids
+    return [*(id_ for id_ in ids if id_ not in special), source.eos_id]
 
 
-def _looked_at(
-    bundle: Bundle, source_ids: torch.Tensor, source: tuple[str, ...], bos_id: int, written: list[int]
-) -> WordAlignment:
-    read = torch.tensor([[bos_id, *written[:-1]]], device=source_ids.device)  # (1, target_pos)
+def _looked_at(bundle: Bundle, source: Source, written: list[int]) -> WordAlignment:
+    read = torch.tensor([[source.bos_id, *written[:-1]]], device=source.ids.device)  # (1, target_pos)
     sites = "decoder.alignment.weights" if bundle.kind == "seq2seq" else "decoder.layer*.cross_attention.weights"
-    logits, trace = capture(bundle.model, source_ids, read, sites=(sites,))
+    logits, trace = capture(bundle.model, source.ids, read, sites=(sites,))
     by_head = np.stack([tensor[0].cpu().double().numpy() for _, tensor in trace.items()])
     chosen = logits[0].cpu().double().softmax(-1)[range(len(written)), written]  # (target_pos,)
     tokenizer = bundle.tokenizer
     return WordAlignment(
-        source=source,
+        source=source.encoding.labels,
         target=tokenizer.labels_of(written),
         target_ids=tuple(written),
         translation=tokenizer.decode(written),
@@ -247,33 +209,30 @@ def one_vector(*, prompt: Prompt, most: int = MOST_WORDS) -> OneVector:
     Raises:
         ValueError: the bundle is of another kind; or as word_alignment.
     """
-    bundle = prompt.bundle
-    model, tokenizer = bundle.model, bundle.tokenizer
-    if not isinstance(model, Seq2Seq):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq")
-    looking, source = word_alignment(prompt=prompt, most=most), source_of(prompt)
-    written = _blind(model, source, min(most, model.config.max_len - 1))
+    source, tokenizer = source_of(prompt, "seq2seq"), prompt.bundle.tokenizer
+    looking, config = word_alignment(prompt=prompt, most=most), source.model.config
+    written = _blind(source, min(most, config.max_len - 1))
     mine = tuple(_words(looking.target, looking.target_ids, source.eos_id))
     theirs = tuple(_words(tokenizer.labels_of(written), written, source.eos_id))
     return OneVector(
-        source=source.labels,
+        source=source.encoding.labels,
         looking=looking.translation,
         blind=tokenizer.decode(written),
         looking_words=mine,
         blind_words=theirs,
         kept=_in_common(mine, theirs) / max(len(mine), len(theirs), 1),
-        n_summary=model.config.d_memory,
-        n_annotations=model.config.d_memory * len(source.labels),
+        n_summary=config.d_memory,
+        n_annotations=config.d_memory * len(source.encoding),
     )
 
 
 @torch.inference_mode()
-def _blind(model: Seq2Seq, source: Source, most: int) -> list[int]:
+def _blind(source: Source, most: int) -> list[int]:
     """Write greedily with weights that are the same for every source position."""
     probe = Probe((), edits={WEIGHTS: lambda weights: torch.full_like(weights, 1 / weights.shape[-1])})
-    place, token, written = model.start(source.ids), source.bos_id, []
+    place, token, written = source.model.start(source.ids), source.bos_id, []
     while len(written) < most and token != source.eos_id:
-        logits, place = model.read(torch.tensor([[token]], device=source.ids.device), place, probe=probe)
+        logits, place = source.model.read(torch.tensor([[token]], device=source.ids.device), place, probe=probe)
         token = int(logits[0, -1].argmax())
         written.append(token)
     return written

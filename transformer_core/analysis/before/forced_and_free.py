@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.before.alignments import MOST_WORDS, source_of
+from transformer_core.analysis.before.alignments import MOST_WORDS, given_to, written_by
+from transformer_core.analysis.translation.greedy_steps import source_of
 from transformer_core.prompt import Prompt
 
 
@@ -54,7 +55,7 @@ def forced_and_free(*, prompt: Prompt, target: str) -> ForcedAndFree:
     bundle = prompt.bundle
     source = source_of(prompt)
     most = min(MOST_WORDS, source.model.config.max_len - 1)
-    given, written = source.given(bundle, target, most)[-most:], source.written(most)
+    given, written = given_to(source, bundle, target, most)[-most:], written_by(source, most)
     read = torch.tensor([[source.bos_id, *given[:-1]]], device=source.ids.device)  # (1, step)
     probabilities = source.model(source.ids, read)[0].cpu().double().softmax(-1)  # (step, vocab)
     own = probabilities[torch.arange(len(given)), given]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.before.gates import layer_of, recurrent_model
+from transformer_core.analysis.outcome import one_text
 from transformer_core.models.recurrent.cells import GruCell, State, StepRecorder
 from transformer_core.models.recurrent.layers import Recurrent
 from transformer_core.prompt import Prompt
@@ -74,7 +75,7 @@ def printed_gru(*, prompt: Prompt, direction: str = "forward") -> PrintedGru:
     if not isinstance(layer.cell, GruCell):
         raise ValueError(f"bundle={prompt.bundle.name!r} is of unit={model.config.unit!r}; it must be gru")
     encoding = prompt.fitting.encoding
-    ids = torch.tensor([encoding.ids], device=layer.cell.hidden_proj.weight.device)
+    ids = one_text(prompt.bundle, encoding)
     twin = PrintedGruCell(layer.cell.d_input, layer.cell.d_hidden)
     twin.input_proj, twin.hidden_proj = layer.cell.input_proj, layer.cell.hidden_proj
     backward = direction == "backward"

@@ -67,9 +67,7 @@ def head_gelu(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int) 
         ValueError: the bundle is no bert, or there is no mask at the place.
     """
     model = bert_of(prompt.bundle)
-    read = hidden_text(prompt, hidden)
-    if place not in read.places:
-        raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
+    read = hidden_text(prompt, hidden, place=place)
     ids, segment_ids = tensors(prompt.bundle, [read.masked.ids], read.masked.segment_ids)
     x = model.encoder(ids, segment_ids=segment_ids)  # (1, pos, d_model)
     scores = torch.stack(

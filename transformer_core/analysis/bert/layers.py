@@ -14,19 +14,17 @@ from torch import Tensor
 from transformer_core.analysis.bert.masked_words import (
     MOST_TOKENS_AT_ONCE,
     bert_of,
+    each_masked,
     encode_masks,
     hidden_text,
-    mask_token_id,
-    own_places,
     ranks_of,
     tensors,
 )
+from transformer_core.analysis.lens import choices, settled, through_last_norm
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
-
-MOST_SCORED = 1 << 24  # scores held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,25 +83,13 @@ def _stages(bundle: Bundle, rows: Sequence[Sequence[int]], places: Sequence[int]
     Shapes:
         returns: (row, stage, d_model)
     """
-    model, config = bert_of(bundle), bundle.config
-    embedded = "embedding.norm.normalized" if config.embedding_norm else "embedding.residual"
-    names = (embedded, *(f"layer{layer}.residual" for layer in range(config.n_layers)))
-    probe = Probe(names)
+    sites = bundle.reader.stages
+    probe = Probe(sites)
     ids, segment_ids = tensors(bundle, rows, segments)
-    model.encoder(ids, segment_ids=segment_ids, probe=probe)
+    bert_of(bundle).encoder(ids, segment_ids=segment_ids, probe=probe.at("encoder"))
     chosen = torch.arange(len(ids))
-    x = torch.stack([probe.trace[name][chosen, list(places)] for name in names], dim=1)  # (row, stage, d_model)
-    norm = model.encoder.stack.final_norm
-    return x if norm is None else norm(x)
-
-
-def _settled(first: Tensor) -> Tensor:
-    """Return from which stage on the answer is first to the end.
-
-    Shapes:
-        first: (..., stage), boolean, True at the last stage; returns: (...)
-    """
-    return first.shape[-1] - first.flip(-1).cumprod(-1).sum(-1)
+    x = torch.stack([probe.trace[site][chosen, list(places)] for site in sites], dim=1)  # (row, stage, d_model)
+    return through_last_norm(bundle, x)
 
 
 @torch.inference_mode()
@@ -118,9 +104,7 @@ def by_layer(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 
     Raises:
         ValueError: there is no mask at the place, or a place cannot be hidden.
     """
-    read = hidden_text(prompt, hidden)
-    if place not in read.places:
-        raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
+    read = hidden_text(prompt, hidden, place=place)
     x = _stages(prompt.bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
     logits = bert_of(prompt.bundle).mlm_head(x).float().cpu()  # (stage, vocab)
     probabilities = logits.softmax(-1)
@@ -139,7 +123,7 @@ def by_layer(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 
         best_ids=best.numpy(),
         best_labels=tuple(tuple(map(label, row)) for row in best.tolist()),
         best_probabilities=probabilities.gather(1, best).numpy(),
-        settled=int(_settled(ranks[:, 0] == 1)),
+        settled=int(settled(ranks[:, 0] == 1)),
     )
 
 
@@ -150,34 +134,24 @@ def each_by_layer(*, prompt: Prompt) -> EachByLayer:
     Raises:
         ValueError: the text has no token of its own, or the vocabulary has no [MASK].
     """
-    bundle = prompt.bundle
-    encoding, mask_id, model = encode_masks(prompt), mask_token_id(bundle.tokenizer), bert_of(bundle)
-    places = own_places(encoding)
-    if not places:
-        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
-    rows = [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
-    scored = bundle.config.vocab_size * (bundle.config.n_layers + 1)
-    step = max(1, min(MOST_TOKENS_AT_ONCE // len(encoding), MOST_SCORED // scored))
-    firsts, best, shares, ranks = [], [], [], []
+    bundle, encoding, model = prompt.bundle, encode_masks(prompt), bert_of(prompt.bundle)
+    places, rows = each_masked(encoding, bundle.tokenizer)
+    step = bundle.reader.at_once(len(bundle.reader.stages), MOST_TOKENS_AT_ONCE // len(encoding))
+    found = []
     for start in counted(range(0, len(rows), step)):
         part = slice(start, start + step)
         logits = model.mlm_head(_stages(bundle, rows[part], places[part], encoding.segment_ids)).float().cpu()
-        first = logits.max(-1)  # (row, stage)
-        answer = first.indices[:, -1:, None].expand(-1, logits.shape[1], 1)
-        score = logits.gather(2, answer)  # (row, stage, 1)
-        total = logits.logsumexp(-1)  # (row, stage)
-        firsts.append(first.indices)
-        best.append((first.values - total).exp())
-        shares.append((score[..., 0] - total).exp())
-        ranks.append((logits > score).sum(-1) + 1)
-    ids, all_ranks, label = torch.cat(firsts), torch.cat(ranks), bundle.tokenizer.label_of
+        answer = logits[:, -1:].argmax(-1).expand(-1, logits.shape[1])  # (row, stage)
+        found.append(choices(logits, answer))
+    first, first_probability, probability, rank = (torch.cat(parts).T for parts in zip(*found, strict=True))
+    label = bundle.tokenizer.label_of
     return EachByLayer(
         places=np.array(places),
         labels=tuple(encoding.labels[place] for place in places),
-        firsts=tuple(tuple(map(label, row)) for row in ids.T.tolist()),
-        first_probabilities=torch.cat(best).T.numpy(),
-        answers=tuple(map(label, ids[:, -1].tolist())),
-        probabilities=torch.cat(shares).T.numpy(),
-        ranks=all_ranks.T.numpy(),
-        settled=_settled(all_ranks == 1).numpy(),
+        firsts=tuple(tuple(map(label, row)) for row in first.tolist()),
+        first_probabilities=first_probability.numpy(),
+        answers=tuple(map(label, first[-1].tolist())),
+        probabilities=probability.numpy(),
+        ranks=rank.numpy(),
+        settled=settled(rank == 1).numpy(),
     )

@@ -94,17 +94,34 @@ def hide(encoding: Encoding, places: Sequence[int], tokenizer: Tokenizer) -> Enc
     return replace(encoding, **columns)
 
 
-def hidden_text(prompt: Prompt, hidden: Sequence[int]) -> Hidden:
-    """Hide tokens of a text, beside those that it hides itself by spelling [MASK].
+def each_masked(encoding: Encoding, tokenizer: Tokenizer) -> tuple[tuple[int, ...], list[list[int]]]:
+    """Return the places of a text's own tokens, and its ids with [MASK] at one of them after the other.
 
     Raises:
-        ValueError: as encode_masks and hide.
+        ValueError: the text has no token of its own, or the vocabulary has no [MASK].
+    """
+    places, mask_id = own_places(encoding), mask_token_id(tokenizer)
+    if not places:
+        raise ValueError(f"text={encoding.text[:60]!r} has no token that can be hidden")
+    return places, [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
+
+
+def hidden_text(prompt: Prompt, hidden: Sequence[int], *, place: int | None = None) -> Hidden:
+    """Hide tokens of a text, beside those that it hides itself by spelling [MASK].
+
+    Args:
+        place: of the mask that is looked at, where it is one.
+
+    Raises:
+        ValueError: as encode_masks and hide; or there is no mask at the place.
     """
     original = encode_masks(prompt)
     masked = hide(original, hidden, prompt.bundle.tokenizer)
     mask_id = mask_token_id(prompt.bundle.tokenizer)
     places = tuple(place for place, id_ in enumerate(masked.ids) if id_ == mask_id)
     true_ids = tuple(None if original.ids[place] == mask_id else original.ids[place] for place in places)
+    if place is not None and place not in places:
+        raise ValueError(f"place={place} must be one of the masks' places, {places}")
     return Hidden(original, masked, places, true_ids)
 
 
@@ -255,11 +272,8 @@ def each_hidden(*, prompt: Prompt) -> EachHidden:
     Raises:
         ValueError: the text has no token of its own, or the vocabulary has no [MASK].
     """
-    encoding, mask_id = encode_masks(prompt), mask_token_id(prompt.bundle.tokenizer)
-    places = own_places(encoding)
-    if not places:
-        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
-    rows = [[*encoding.ids[:place], mask_id, *encoding.ids[place + 1 :]] for place in places]
+    encoding = encode_masks(prompt)
+    places, rows = each_masked(encoding, prompt.bundle.tokenizer)
     logits = logits_at(prompt.bundle, rows, places, encoding.segment_ids)  # (token, vocab)
     true_ids = torch.tensor([encoding.ids[place] for place in places])
     ranks, probabilities = ranks_of(logits, true_ids), logits.softmax(-1)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.bert.masked_words import (
+    each_masked,
     encode_masks,
     logits_at,
     logits_of,
@@ -159,16 +160,13 @@ def three_ways(*, prompt: Prompt, seed: int, exchanges: int = 4) -> ThreeWays:
     """
     require_range("exchanges", exchanges, 1, MOST_EXCHANGES)
     encoding, tokenizer = encode_masks(prompt), prompt.bundle.tokenizer
-    places = own_places(encoding)
-    if not places:
-        raise ValueError(f"text={prompt.text[:60]!r} has no token that can be hidden")
+    places, rows = each_masked(encoding, tokenizer)
     ordinary = _special_first(tokenizer)[len(SPECIAL_TOKENS) :].numpy()
     drawn = np.random.default_rng(seed).choice(ordinary, (exchanges, len(places)))  # (exchange, token)
-    instead = np.concatenate([np.full((1, len(places)), mask_token_id(tokenizer)), drawn])
-    pairs = [(place, int(id_)) for ids in instead for place, id_ in zip(places, ids, strict=True)]
-    rows = [[*encoding.ids[:place], id_, *encoding.ids[place + 1 :]] for place, id_ in pairs]
+    pairs = [(place, int(id_)) for ids in drawn for place, id_ in zip(places, ids, strict=True)]
+    rows += [[*encoding.ids[:place], id_, *encoding.ids[place + 1 :]] for place, id_ in pairs]
     true_ids = torch.tensor([encoding.ids[place] for place in places])
-    changed = logits_at(prompt.bundle, rows, [place for place, _ in pairs], encoding.segment_ids)
+    changed = logits_at(prompt.bundle, rows, places * (1 + exchanges), encoding.segment_ids)
     kept = logits_of(prompt.bundle, encoding, places)
     logits = torch.cat([changed, kept]).reshape(exchanges + 2, len(places), -1)  # (row, token, vocab)
     shares = logits.softmax(-1)[:, torch.arange(len(places)), true_ids].double()  # (row, token)

@@ -13,9 +13,8 @@ from torch import Tensor
 from transformer_core.analysis.bert.masked_words import (
     MOST_TOKENS_AT_ONCE,
     bert_of,
+    each_masked,
     encode_masks,
-    hide,
-    own_places,
     tensors,
 )
 from transformer_core.bundle import Bundle
@@ -133,12 +132,11 @@ def words_of_pair(*, prompt: Prompt) -> WordsOfPair:
     """Hide each token of a pair by itself, and return how far the verdict moves.
 
     Raises:
-        ValueError: as encode_pair and follows, or the vocabulary has no [MASK].
+        ValueError: as encode_pair, each_masked and follows.
     """
     encoding = encode_pair(prompt)
-    places = own_places(encoding)
-    rows = [encoding.ids, *(hide(encoding, (place,), prompt.bundle.tokenizer).ids for place in places)]
-    shares = follows(prompt.bundle, rows, encoding.segment_ids).double().numpy()
+    places, rows = each_masked(encoding, prompt.bundle.tokenizer)
+    shares = follows(prompt.bundle, [encoding.ids, *rows], encoding.segment_ids).double().numpy()
     usual, hidden = float(shares[0]), shares[1:]
     return WordsOfPair(
         places=np.array(places),

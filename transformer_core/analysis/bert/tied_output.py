@@ -77,9 +77,7 @@ def one_score(*, prompt: Prompt, hidden: tuple[int, ...], place: int, word_id: i
     """
     model, label = bert_of(prompt.bundle), prompt.bundle.tokenizer.label_of
     word = label(word_id)
-    read = hidden_text(prompt, hidden)
-    if place not in read.places:
-        raise ValueError(f"place={place} must be one of the masks' places, {read.places}")
+    read = hidden_text(prompt, hidden, place=place)
     ids, segment_ids = tensors(prompt.bundle, [read.masked.ids], read.masked.segment_ids)
     _, trace = capture(model, ids, segment_ids=segment_ids, sites=SITES)
     transformed, scores = (trace[site][0, place].float().cpu() for site in SITES)  # (d_model), (vocab)

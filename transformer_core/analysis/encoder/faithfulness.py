@@ -13,25 +13,27 @@ import numpy as np
 import torch
 from torch import nn
 
+from transformer_core.analysis.attention.occlusion import hidden_logits
 from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
-from transformer_core.analysis.encoder.measures import MEASURES, hiding_token, rank_matrix, values_of
-from transformer_core.analysis.encoder.saliency import Baseline
+from transformer_core.analysis.encoder.measures import (
+    MEASURES,
+    STEPS,
+    held_out_reviews,
+    hiding_token,
+    rank_matrix,
+    values_of,
+)
+from transformer_core.analysis.encoder.saliency import Baseline, baselines
 from transformer_core.analysis.outcome import one_text
-from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.bundle import Bundle
-from transformer_core.probe import capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
-from transformer_core.training.corpora.reviews import reviews
 
 SIGNED = ("product", "integrated", "occlusion")  # their sign says whether a token speaks for the verdict
 RANDOM = 8
 POINTS = 11
 FEWEST_WORDS = 2
-MOST_REVIEWS = 60
-STEPS = 8
-AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +102,16 @@ def hiding_orders(values: np.ndarray, own: Sequence[int]) -> list[list[int]]:
     return orders
 
 
-@torch.inference_mode()
 def _left(bundle: Bundle, encoding: Encoding, orders: Sequence[Sequence[int]], winner: int) -> np.ndarray:
     """Return the winner's probability after each word that is hidden, (order, 1 + word)."""
-    token_id = bundle.tokenizer.mask_id if hiding_token(bundle) == "mask" else bundle.tokenizer.unk_id
-    assert token_id is not None
-    count = len(orders[0])
-    ids = one_text(bundle, encoding).repeat(len(orders) * (count + 1), 1)  # (order * hidden, pos)
-    for number, order in enumerate(orders):
-        for hidden in range(1, count + 1):
-            ids[number * (count + 1) + hidden, list(order[:hidden])] = token_id
-    logits = torch.cat([capture(bundle.model, part, sites=())[0] for part in counted(ids.split(AT_ONCE))])
-    return logits.softmax(-1)[:, winner].cpu().double().numpy().reshape(len(orders), count + 1)
+    substitute = hiding_token(bundle)
+    assert substitute is not None
+    groups = [tuple(order[:count]) for order in orders for count in range(len(order) + 1)]
+    hidden, logits = hidden_logits(bundle, encoding, substitute, groups)
+    probabilities = logits.softmax(-1)[:, winner].cpu().double().numpy()
+    left = np.full(len(groups), probabilities[0])  # of what hides nothing, too
+    left[hidden] = probabilities[1:]
+    return left.reshape(len(orders), -1)
 
 
 def deletion(*, prompt: Prompt, steps: int = 32, baseline: Baseline = "mask", seed: int = 0) -> Deletion:
@@ -151,13 +151,9 @@ def deletion_on_reviews(*, bundle: Bundle, count: int) -> DeletionOnReviews:
     Raises:
         ValueError: as deletion; or count is outside its range.
     """
-    if not 1 <= count <= MOST_REVIEWS:
-        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
-    language = best_language(bundle.tokenizer)
-    texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
-    baseline: Baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
-    most = bundle.config.max_len
-    each = [deletion(prompt=Prompt(bundle, text, most), steps=STEPS, baseline=baseline) for text in counted(texts)]
+    language, prompts = held_out_reviews(bundle, count)
+    baseline = baselines(bundle)[0]
+    each = [deletion(prompt=prompt, steps=STEPS, baseline=baseline) for prompt in counted(prompts)]
     areas = np.stack([one.area for one in each])  # (review, order)
     wins = np.bincount(areas.argmin(1), minlength=areas.shape[1])
     area = areas.mean(0)
@@ -251,7 +247,7 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
     classifier_of(bundle)
     encoding = prompt.encoding
     token_ids, words = one_text(bundle, encoding), ~np.array(encoding.special)
-    baseline: Baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
+    baseline = baselines(bundle)[0]
     with torch.no_grad():
         between = winner_and_rival(bundle.model(token_ids)[0])
 

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.lens import settled, through_last_norm
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.positions.order_cases import LABELS, best_language
-from transformer_core.analysis.stream.normalization import start_site
 from transformer_core.bundle import Bundle
 from transformer_core.models.classifier import POOLERS, Classifier
 from transformer_core.models.output import mean_over_real_tokens
-from transformer_core.probe import SILENT, capture
+from transformer_core.probe import capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.text import make_batch
@@ -74,6 +74,11 @@ def classifier_of(bundle: Bundle) -> Classifier:
     return bundle.model
 
 
+def pooling_of(bundle: Bundle) -> Pooling:
+    """Return how a classifier makes one vector of a sentence's."""
+    return "cls" if bundle.config.pooling == "cls" else "mean"
+
+
 @torch.inference_mode()
 def streams(bundle: Bundle, token_ids: Tensor) -> tuple[Tensor, Tensor]:
     """Return the residual stream at every depth, and the model's logits.
@@ -81,7 +86,7 @@ def streams(bundle: Bundle, token_ids: Tensor) -> tuple[Tensor, Tensor]:
     Shapes:
         token_ids: (batch, pos); returns: (depth, batch, pos, d_model) and (batch, class)
     """
-    sites = (start_site(bundle), *(f"encoder.layer{layer}.residual" for layer in range(bundle.config.n_layers)))
+    sites = bundle.reader.stages
     logits, trace = capture(bundle.model, token_ids, sites=sites)
     return torch.stack([trace[site] for site in sites]), logits
 
@@ -93,8 +98,7 @@ def sentence_vectors(bundle: Bundle, stream: Tensor, token_ids: Tensor) -> Tenso
     Shapes:
         stream: (depth, batch, pos, d_model); returns: (pooling, depth, batch, d_model)
     """
-    final_norm = classifier_of(bundle).encoder.stack.final_norm
-    normed = stream if final_norm is None else final_norm(stream, probe=SILENT)
+    normed = through_last_norm(bundle, stream)
     means = [mean_over_real_tokens(layer, token_ids, bundle.config.padding) for layer in normed]
     return torch.stack([normed[:, :, 0], torch.stack(means)])
 
@@ -136,9 +140,8 @@ def layer_verdicts(*, prompt: Prompt) -> LayerVerdicts:
     vectors = stream[:, 0].cpu().double()  # (depth, pos, d_model)
     moves = (vectors[1:] - vectors[:-1]).norm(dim=-1) / vectors[:-1].norm(dim=-1).clamp(min=1e-12)
     angles = torch.cosine_similarity(vectors[1:], vectors[:-1], dim=-1).clamp(-1, 1).arccos().rad2deg()
-    pooling: Pooling = "cls" if bundle.config.pooling == "cls" else "mean"
-    same = (logits[POOLINGS.index(pooling)].argmax(-1) == winner).tolist()
-    settled = next(depth for depth in range(len(same)) if all(same[depth:]) or depth == len(same) - 1)
+    pooling = pooling_of(bundle)
+    same = logits[POOLINGS.index(pooling)].argmax(-1) == winner  # (depth,)
     layer, token = divmod(int(moves.argmax()), moves.shape[1])
     return LayerVerdicts(
         pooling,
@@ -149,7 +152,7 @@ def layer_verdicts(*, prompt: Prompt) -> LayerVerdicts:
         winner,
         rival,
         tuple(final[0].softmax(-1).tolist()),
-        settled,
+        int(settled(same)),
         (layer, token),
     )
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.encoder.layers import POOLINGS, class_logits, read_reviews
+from transformer_core.analysis.encoder.layers import class_logits, pooling_of, read_reviews
 from transformer_core.bundle import Bundle
 
 PENALTY = 1.0
@@ -105,7 +105,7 @@ def linear_probes(*, bundle: Bundle, train: int, held_out: int) -> LinearProbes:
         accuracies[..., 1],
         accuracies[..., 0],
         (verdicts == new.labels).double().mean(-1).numpy(),
-        POOLINGS[0] if bundle.config.pooling == "cls" else POOLINGS[1],
+        pooling_of(bundle),
         new.language,
         train,
         held_out,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.encoder.layers import classifier_of, winner_and_rival
+from transformer_core.analysis.encoder.layers import classifier_of, pooling_of, winner_and_rival
 from transformer_core.analysis.outcome import read
 from transformer_core.prompt import Prompt
 
@@ -63,8 +63,7 @@ def logit_sum(*, prompt: Prompt, target: int | None = None) -> LogitSum:
     n_classes = bundle.config.n_classes
     if target is not None and not 0 <= target < n_classes:
         raise ValueError(f"target={target} must be from 0 to {n_classes - 1}, or None")
-    pooled = "cls_embedding" if bundle.config.pooling == "cls" else "mean_embedding"
-    site = pooled if bundle.config.pooler == "none" else "pooled"
+    site = f"{pooling_of(bundle)}_embedding" if bundle.config.pooler == "none" else "pooled"
     encoding = prompt.encoding
     trace = read(bundle, encoding, sites=(site, "class_logits")).trace
     logits = trace["class_logits"][0]

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.attention.occlusion import Substitute, hidden_logits
+from transformer_core.analysis.attention.occlusion import Substitute, hidden_logits, substitutes
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.analysis.encoder.saliency import Baseline, Saliency, saliency
+from transformer_core.analysis.encoder.saliency import Baseline, Saliency, baselines, saliency
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import FEWEST, rank_correlation, ranks
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
+from transformer_core.training.corpora.grammar import Language
 from transformer_core.training.corpora.reviews import reviews
 
 MEASURES: tuple[str, ...] = ("gradient", "product", "integrated", "occlusion", "rollout", "last")
@@ -55,8 +56,8 @@ class Measures:
 
 def hiding_token(bundle: Bundle) -> Substitute | None:
     """Return what a word can be hidden behind: [MASK], else the unknown token, else None."""
-    tokenizer = bundle.tokenizer
-    return "mask" if tokenizer.mask_id is not None else "unk" if tokenizer.unk_id is not None else None
+    best = substitutes(bundle)[0]
+    return None if best == "cut" else best
 
 
 def margin_lost(prompt: Prompt, winner: int, rival: int) -> np.ndarray:
@@ -154,7 +155,20 @@ def first_words(values: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 MOST_REVIEWS = 60
-STEPS = 8
+STEPS = 8  # of integrated gradients, where there are many texts
+
+
+def held_out_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Prompt]]:
+    """Return the language that a classifier knows best, and the first held-out built-in reviews in it.
+
+    Raises:
+        ValueError: count is not from 1 to MOST_REVIEWS.
+    """
+    if not 1 <= count <= MOST_REVIEWS:
+        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
+    language = best_language(bundle.tokenizer)
+    examples = reviews(language, train=0, held_out=count + count % 2)[1][:count]  # as many of either label are made
+    return language, [Prompt(bundle, example.text, bundle.config.max_len) for example in examples]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,16 +207,11 @@ def agreement_on_reviews(*, bundle: Bundle, count: int) -> Agreement:
     Raises:
         ValueError: count is outside its range, or the bundle is not a classifier.
     """
-    if not 1 <= count <= MOST_REVIEWS:
-        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
-    language = best_language(bundle.tokenizer)
-    texts = [example.text for example in reviews(language, train=0, held_out=count + count % 2)[1][:count]]
+    language, prompts = held_out_reviews(bundle, count)
     rhos, same = [], []
-    baseline = "zero" if bundle.tokenizer.mask_id is None else "mask"
-    for text in counted(texts):
-        encoding = bundle.tokenizer.encode(text, max_len=bundle.config.max_len)
-        values, _ = values_of(Prompt(bundle, text, len(encoding)), steps=STEPS, baseline=baseline)
-        words = ~np.array(encoding.special)
+    for prompt in counted(prompts):
+        values, _ = values_of(prompt, steps=STEPS, baseline=baselines(bundle)[0])
+        words = ~np.array(prompt.encoding.special)
         first = first_words(values, words)
         rhos.append(rank_matrix(values[:, words]))
         same.append((first[:, None] == first[None, :]) & (first >= 0))

@@ -55,6 +55,11 @@ class Saliency:
     baseline: Baseline
 
 
+def baselines(bundle: Bundle) -> tuple[Baseline, ...]:
+    """Return the baselines that a model has, the best first."""
+    return ("zero",) if bundle.tokenizer.mask_id is None else ("mask", "zero")
+
+
 def margins(bundle: Bundle, token_ids: Tensor, embedded: Tensor, winner: int, rival: int) -> Tensor:
     """Return winner's minus rival's logit where the tokens' embeddings are exchanged for others.
 

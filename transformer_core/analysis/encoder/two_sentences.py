@@ -1,5 +1,6 @@
 """Two sentences side by side: from which layer on the model distinguishes them, and how a changed word spreads."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,12 @@ from transformer_core.analysis.encoder.layers import (
     POOLINGS,
     class_logits,
     classifier_of,
+    pooling_of,
     sentence_vectors,
     streams,
     winner_and_rival,
 )
+from transformer_core.analysis.lens import settled
 from transformer_core.analysis.outcome import one_text
 from transformer_core.prompt import Prompt
 
@@ -79,6 +82,12 @@ def aligned(first: tuple[int, ...], second: tuple[int, ...]) -> list[tuple[int, 
     return found[::-1]
 
 
+def pair_labels(first: Sequence[str], second: Sequence[str], pairs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
+    """Return a label for each pair of positions of two texts: "word", or "word → other" where they differ."""
+    names = [(first[one], second[other]) for one, other in pairs]
+    return tuple(one if one == other else f"{one} → {other}" for one, other in names)
+
+
 def apart(one: Tensor, other: Tensor) -> Tensor:
     """Return the distance of vectors over the mean of their lengths: (..., d) to (...)."""
     lengths = (one.norm(dim=-1) + other.norm(dim=-1)) / 2
@@ -97,7 +106,7 @@ def sentence_pair(*, prompt: Prompt, other: Prompt) -> SentencePair:
     """
     bundle = prompt.bundle
     classifier_of(bundle)
-    place = POOLINGS.index("cls" if bundle.config.pooling == "cls" else "mean")
+    place = POOLINGS.index(pooling_of(bundle))
     flows, vectors, finals = [], [], []
     encodings = [one.encoding for one in (prompt, other)]
     for encoding in encodings:
@@ -113,7 +122,6 @@ def sentence_pair(*, prompt: Prompt, other: Prompt) -> SentencePair:
     rows, cols = [row for row, _ in pairs], [col for _, col in pairs]
     spread = apart(flows[0][:, rows], flows[1][:, cols]).numpy()  # (depth, pair)
     changed = tuple(encodings[0].ids[row] != encodings[1].ids[col] for row, col in pairs)
-    names = [(encodings[0].labels[row], encodings[1].labels[col]) for row, col in pairs]
     probabilities = torch.stack(finals).softmax(-1).cpu().double().numpy()
     same = np.flatnonzero(~np.array(changed, dtype=bool))
     return SentencePair(
@@ -123,7 +131,7 @@ def sentence_pair(*, prompt: Prompt, other: Prompt) -> SentencePair:
         spread,
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         changed,
-        tuple(one if one == two else f"{one} → {two}" for one, two in names),
+        pair_labels(encodings[0].labels, encodings[1].labels, pairs),
         winner,
         rival,
         depth_of_parting(margins[0] - margins[1]),
@@ -135,5 +143,4 @@ def sentence_pair(*, prompt: Prompt, other: Prompt) -> SentencePair:
 def depth_of_parting(difference: np.ndarray) -> int:
     """Return the first depth from which on a difference keeps at least half of its last value; (depth,)."""
     enough = difference * np.sign(difference[-1]) >= SHARE * abs(difference[-1])
-    late = np.flatnonzero(~enough)
-    return int(late[-1]) + 1 if late.size else 0
+    return int(settled(torch.from_numpy(enough)))

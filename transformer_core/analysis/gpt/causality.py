@@ -4,7 +4,6 @@ Vaswani et al. 2017, section 3.2.3: the mask ensures "that the predictions for p
 outputs at positions less than i".
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
-from transformer_core.analysis.gpt.lens import stage_sites
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
+from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -107,11 +106,12 @@ def both_readings(*, prompt: Prompt) -> BothReadings:
     Raises:
         ValueError: the bundle is not a GPT.
     """
-    return _both(gpt_of(prompt.bundle), prompt.encoding.ids)
+    return _both(prompt.bundle, prompt.encoding.ids)
 
 
-def _both(model: Gpt, ids: Sequence[int]) -> BothReadings:
-    return BothReadings(_reading(model, ids, None), _reading(model, ids, every_pair(ids, model)))
+def _both(bundle: Bundle, ids: Sequence[int]) -> BothReadings:
+    masks = (None, every_pair(ids, gpt_of(bundle)))
+    return BothReadings(*(_reading(bundle, ids, mask) for mask in masks))
 
 
 def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | None = None) -> Changed:
@@ -126,22 +126,23 @@ def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | 
     Raises:
         ValueError: place is out of range, words is empty, or the bundle is not a GPT.
     """
-    model, encoding = gpt_of(prompt.bundle), prompt.encoding
+    bundle, encoding = prompt.bundle, prompt.encoding
+    gpt_of(bundle)
     if not 0 <= place < len(encoding):
         raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}")
-    written = prompt.bundle.tokenizer.encode(words).ids
+    written = bundle.tokenizer.encode(words).ids
     if not written:
         raise ValueError("words='' must hold at least one token")
     ids = replaced_from(encoding, place, written)
     replaced = np.array(ids) != np.array(encoding.ids)  # (pos,)
     start = int(replaced.argmax()) if replaced.any() else -1
-    own, other = own or _both(model, encoding.ids), _both(model, ids)
+    own, other = own or _both(bundle, encoding.ids), _both(bundle, ids)
     masked, chance_masked = _apart(own.masked, other.masked)
     unmasked, chance_unmasked = _apart(own.unmasked, other.unmasked)
     earlier = [moves[:, : max(start, 0)].max(0) for moves in (masked, unmasked)]  # (pos before the change)
     return Changed(
         before=encoding.labels,
-        after=tuple(prompt.bundle.tokenizer.labels_of(ids)),
+        after=tuple(bundle.tokenizer.labels_of(ids)),
         place=start,
         replaced=replaced,
         masked=masked,
@@ -155,8 +156,8 @@ def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | 
     )
 
 
-def _reading(model: Gpt, ids: Sequence[int], mask: Tensor | None) -> Reading:
-    sites = stage_sites(model)
+def _reading(bundle: Bundle, ids: Sequence[int], mask: Tensor | None) -> Reading:
+    model, sites = gpt_of(bundle), bundle.reader.stages
     logits, trace = capture(model, ids_on_device(model, ids), mask=mask, sites=sites)
     return torch.stack([trace[site][0] for site in sites]), logits[0].float().softmax(-1)
 
@@ -181,25 +182,20 @@ def without_mask(*, prompt: Prompt) -> Unmasked:
     """
     model, encoding = gpt_of(prompt.bundle), prompt.encoding
     ids = ids_on_device(model, encoding.ids)
-    came = ids[0, 1:, None]  # (pos - 1, 1)
     bits, likeliest = [], []
     for mask in (None, every_pair(encoding.ids, model)):
         logits = model(ids, mask=mask)[0, :-1].float()  # (pos - 1, vocab)
-        bits.append((-logits.log_softmax(-1).gather(1, came)[:, 0] / math.log(2)).cpu().double().numpy())
+        bits.append(surprisal_bits(logits, ids[0, 1:]).cpu().double().numpy())
         likeliest.append(logits.argmax(-1).tolist())
-
-    def named(row: list[int]) -> tuple[str, ...]:
-        found = (labels_after(prompt.bundle.tokenizer, encoding.ids[:k], [id_])[0] for k, id_ in enumerate(row, 1))
-        return "", *found
-
     right = [sum(map(int.__eq__, row, encoding.ids[1:])) for row in likeliest]
+    named = [("", *labels_at(prompt.bundle.tokenizer, encoding.ids, row)) for row in likeliest]
     masked, unmasked = bits
     return Unmasked(
         labels=encoding.labels,
         masked=np.concatenate([[np.nan], masked]),
         unmasked=np.concatenate([[np.nan], unmasked]),
-        likeliest_masked=named(likeliest[0]),
-        likeliest_unmasked=named(likeliest[1]),
+        likeliest_masked=named[0],
+        likeliest_unmasked=named[1],
         mean_masked=float(masked.mean()) if len(masked) else 0.0,
         mean_unmasked=float(unmasked.mean()) if len(unmasked) else 0.0,
         right_masked=right[0],

@@ -3,6 +3,7 @@
 Temperature, top-k and top-p act on logits alone, so that changing them needs no new forward pass.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -102,6 +103,18 @@ def labels_after(tokenizer: Tokenizer, before: Sequence[int], ids: Iterable[int]
     context = list(before[-FRAGMENTS:])
     known = tokenizer.vocab_size
     return tuple(tokenizer.labels_of([*context, id_])[-1] if id_ < known else f"<{id_}>" for id_ in map(int, ids))
+
+
+def labels_at(tokenizer: Tokenizer, ids: Sequence[int], row: Sequence[int], *, first: int = 1) -> tuple[str, ...]:
+    """Return the label of each token of a row where it follows a text's beginning: the first so many of its tokens,
+    then one more for each.
+    """
+    return tuple(labels_after(tokenizer, ids[:place], [id_])[0] for place, id_ in enumerate(row, first))
+
+
+def surprisal_bits(logits: Tensor, ids: Tensor) -> Tensor:
+    """Return -log2 p of one token of each row, in bits; logits: (row, vocab), ids, returns: (row,)."""
+    return -logits.log_softmax(-1).gather(1, ids[:, None])[:, 0] / math.log(2)
 
 
 def entropy_bits(probabilities: Tensor) -> Tensor:

@@ -4,17 +4,15 @@ The residual stream after every layer goes through the final normalisation and t
 "interpreting GPT: the logit lens").
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_after
-from transformer_core.models import Gpt
+from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
+from transformer_core.analysis.lens import choices, settled, through_last_norm
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
-from transformer_core.text import Tokenizer
 
 MOST_PLACES = 32
 
@@ -53,13 +51,6 @@ class Lens:
     difference: float
 
 
-def stage_sites(model: Gpt) -> tuple[str, ...]:
-    """Name the residual stream as it enters the first layer, and as it leaves each."""
-    embedded = "norm.normalized" if model.config.embedding_norm else "residual"
-    layers = (f"decoder.layer{layer}.residual" for layer in range(model.config.n_layers))
-    return f"decoder.embedding.{embedded}", *layers
-
-
 @torch.inference_mode()
 def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
     """Read a text and let every layer answer.
@@ -80,46 +71,30 @@ def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
         raise ValueError(f"count={count} must be from 1 to {MOST_PLACES}")
     places = range(first, min(first + count, len(encoding) + 1))
     shown = slice(places[0] - 1, places[-1])
-    sites = stage_sites(model)
+    sites = prompt.bundle.reader.stages
     scores, trace = capture(model, ids_on_device(model, encoding.ids), sites=sites)
     own = scores[0, shown]  # (place, vocab)
     answer = own.argmax(-1)  # (place,)
     came = torch.tensor([*encoding.ids[1:], -1], device=own.device)[shown]  # (place,)
-    norm = model.decoder.stack.final_norm
     stages = []
     for site in sites:
-        stream = trace[site][:, shown]  # (1, place, d_model)
-        logits = model.output(stream if norm is None else norm(stream))[0]  # (place, vocab)
-        stages.append(_stage(logits, answer, came))
+        stream = through_last_norm(prompt.bundle, trace[site][:, shown])  # (1, place, d_model)
+        logits = model.output(stream)[0].float()  # (place, vocab)
+        bits = surprisal_bits(logits, came.clamp(min=0)).masked_fill(came < 0, torch.nan)
+        stages.append((*choices(logits, answer), bits))
     choice, probability, answer_probability, answer_rank, bits = map(torch.stack, zip(*stages, strict=True))
-    agrees = (choice == answer).int()  # (stage, place)
-    settled = len(sites) - agrees.flip(0).cumprod(0).sum(0)
     ids, tokenizer = encoding.ids, prompt.bundle.tokenizer
-    named = [tuple(_labels(tokenizer, ids, places, row)) for row in (answer, *choice)]
+    named = [labels_at(tokenizer, ids, row.tolist(), first=first) for row in (answer, *choice)]
     return Lens(
         places=tuple(places),
         read=tuple(encoding.labels[place - 1] for place in places),
         answers=named[0],
         came=tuple(encoding.labels[place] if place < len(ids) else "" for place in places),
         choices=tuple(named[1:]),
-        probability=probability.float().cpu().numpy(),
-        answer_probability=answer_probability.float().cpu().numpy(),
+        probability=probability.cpu().numpy(),
+        answer_probability=answer_probability.cpu().numpy(),
         answer_rank=answer_rank.cpu().numpy(),
         mean_bits=bits.cpu().double().nanmean(-1).numpy(),
-        settled=settled.cpu().numpy(),
+        settled=settled(choice == answer).cpu().numpy(),
         difference=float((logits - own).abs().max()),
     )
-
-
-def _stage(logits: torch.Tensor, answer: torch.Tensor, came: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    probabilities = logits.float().softmax(-1)  # (place, vocab)
-    bits = -logits.float().log_softmax(-1).gather(1, came.clamp(min=0)[:, None])[:, 0] / math.log(2)  # (place,)
-    best = probabilities.max(-1)
-    own = logits.gather(1, answer[:, None])  # (place, 1)
-    rank = (logits > own).sum(-1) + 1
-    given = probabilities.gather(1, answer[:, None])[:, 0]  # (place,)
-    return best.indices, best.values, given, rank, bits.masked_fill(came < 0, torch.nan)
-
-
-def _labels(tokenizer: Tokenizer, ids: tuple[int, ...], places: range, row: torch.Tensor) -> list[str]:
-    return [labels_after(tokenizer, ids[:place], [id_])[0] for place, id_ in zip(places, row.tolist(), strict=True)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after, logits_at
+from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after, labels_at, logits_at
 from transformer_core.generation.sampling import probabilities
 from transformer_core.prompt import Prompt
 
@@ -89,16 +89,13 @@ def surprisals(*, prompt: Prompt) -> Surprisals:
     rank = (log_probs[:-1] > own).sum(-1) + 1
     bits = (-own[:, 0] / math.log(2)).double().numpy()
     likeliest = kept.logits.argmax(-1).tolist()
-    named = (
-        labels_after(prompt.bundle.tokenizer, kept.ids[:place], [id_])[0] for place, id_ in enumerate(likeliest, 1)
-    )
     return Surprisals(
         labels=kept.labels,
         bits=np.concatenate([[np.nan], bits]),
         probability=np.concatenate([[np.nan], own[:, 0].exp().double().numpy()]),
         rank=np.concatenate([[0], rank.numpy()]),
         entropy=np.concatenate([[np.nan], entropy_bits(log_probs.exp()).double().numpy()]),
-        likeliest=("", *named),
+        likeliest=("", *labels_at(prompt.bundle.tokenizer, kept.ids, likeliest)),
         mean_bits=float(bits.mean()) if len(bits) else 0.0,
         foreseen=int((rank == 1).sum()),
     )

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.bundle import Bundle
 from transformer_core.bundle_files import LANGUAGES
 from transformer_core.config import require_index
@@ -229,6 +230,28 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
         answer = int(log_probs[0, slot].argmax())
     require_index("answer", answer, outcomes)
     return _texts(bundle, [encoding], [{slot: answer}])
+
+
+def donor_of(cases: Cases, other: Prompt) -> Cases:
+    """Return the text that activations are taken from, with the first one's answer."""
+    if other.bundle.reader.asks == "words":
+        donor = one_case(prompt=other, answer="")
+        return replace(
+            donor,
+            inputs=(donor.inputs[0], cases.inputs[1][:1]),
+            answers=cases.answers[:1],
+            labels=dict(donor.labels) | {"decoder": cases.labels["decoder"]},
+            lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
+        )
+    answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
+    return one_case(prompt=other, answer=answer)
+
+
+def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:
+    """Return the aligned positions of this text and of the other one in a stack."""
+    which = 1 if stack == "decoder" and len(cases.inputs) > 1 else 0
+    mine, theirs = (tuple(one.inputs[which][0].tolist()) for one in (cases, donor))
+    return aligned(mine, theirs)
 
 
 def _own(encoding: Encoding) -> tuple[int, ...]:

@@ -4,17 +4,24 @@ Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablatio
 Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.encoder.two_sentences import aligned
-from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, one_case, per_model, run
+from transformer_core.analysis.attention.heads import Ablation, without
+from transformer_core.analysis.lab.cases import (
+    Cases,
+    batches,
+    built_in_cases,
+    donor_of,
+    per_model,
+    position_pairs,
+    run,
+)
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
 from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
@@ -48,6 +55,11 @@ def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def scopes_of(bundle: Bundle) -> tuple[str, ...]:
+    """Return the scopes of all attention of a model, kind by kind and layer by layer."""
+    return tuple(scope for scopes in attentions(bundle).values() for scope in scopes)
+
+
 def streams(bundle: Bundle) -> dict[str, tuple[str, ...]]:
     """Return the sites of the residual stream between layers, first layer first, by stack; of a recurrent model, the
     hidden states of the layer that reads from left to right.
@@ -64,25 +76,58 @@ def streams(bundle: Bundle) -> dict[str, tuple[str, ...]]:
 def patched_sites(bundle: Bundle) -> tuple[str, ...]:
     """Return every site that activations are patched at."""
     found = [site for sites in streams(bundle).values() for site in sites]
-    for scope in (scope for scopes in attentions(bundle).values() for scope in scopes):
+    for scope in scopes_of(bundle):
         layer, _, kind = scope.rpartition(".")
         found += [f"{scope}.output", f"{scope}.heads"]
         found += [f"{layer}.feed_forward.output"] if kind == "self_attention" else []
     return tuple(found)
 
 
-def _at(position: int, change: Edit, count: list[int] | None = None) -> Edit:
-    """Return an edit that changes one position, also where positions come one after another."""
-    seen = [0] if count is None else count
+def by_position(change: Callable[[Tensor, range], None]) -> Edit:
+    """Return an edit of a tensor in place, for what is read at once and for what comes position after position.
+
+    Args:
+        change: is given (..., pos, width) and the numbers of its positions.
+    """
+    seen = 0
 
     def edit(tensor: Tensor) -> Tensor:
-        here = position - seen[0]
-        seen[0] += tensor.shape[-2]
-        if 0 <= here < tensor.shape[-2]:
-            tensor[..., here, :] = change(tensor[..., here, :])
+        nonlocal seen
+        start, seen = seen, seen + tensor.shape[-2]
+        change(tensor, range(start, seen))
         return tensor
 
     return edit
+
+
+@per_model
+def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
+    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
+    scopes = scopes_of(bundle)
+    sums: dict[str, Tensor] = {}
+    counts = dict.fromkeys(scopes, 0)
+    for part in batches(built_in_cases(bundle, FEW, seed)):
+        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
+        for scope in scopes:
+            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
+            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
+            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
+            counts[scope] += int(real.sum())
+    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
+
+
+def heads_off(bundle: Bundle, scope: str, off: Tensor, how: Ablation) -> Edit:
+    """Return the edit that switches off heads of one attention: to zero, or to their mean over built-in texts.
+
+    Shapes:
+        off: (head,), boolean; or (copy, head), other ones in each copy of a text
+
+    Raises:
+        ValueError: how is neither.
+    """
+    require_choice("how", how, get_args(Ablation))
+    instead = 0.0 if how == "zero" else mean_heads(bundle)[scope][:, None]  # (head, one, d_head)
+    return lambda heads: without(heads, off, instead)
 
 
 @dataclass(frozen=True)
@@ -106,34 +151,11 @@ class HeadOff:
     def edit(self, cases: Cases) -> Edit:
         """Return the edit of (batch, head, query_pos, d_head)."""
         bundle = cases.bundle
-        require_choice("how", self.how, ("zero", "mean"))
-        if self.scope not in [scope for scopes in attentions(bundle).values() for scope in scopes]:
+        if self.scope not in scopes_of(bundle):
             raise ValueError(f"scope={self.scope!r} is no attention of bundle={bundle.name!r}")
         if not 0 <= self.head < bundle.config.n_heads:
             raise ValueError(f"head={self.head} must be from 0 to {bundle.config.n_heads - 1}")
-        kept = 0.0 if self.how == "zero" else mean_heads(bundle)[self.scope][self.head]
-
-        def off(heads: Tensor) -> Tensor:
-            heads[:, self.head] = kept
-            return heads
-
-        return off
-
-
-@per_model
-def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
-    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
-    scopes = [scope for scopes in attentions(bundle).values() for scope in scopes]
-    sums: dict[str, Tensor] = {}
-    counts = dict.fromkeys(scopes, 0)
-    for part in batches(built_in_cases(bundle, FEW, seed)):
-        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
-        for scope in scopes:
-            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
-            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
-            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
-            counts[scope] += int(real.sum())
-    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
+        return heads_off(bundle, self.scope, torch.arange(bundle.config.n_heads) == self.head, self.how)
 
 
 @dataclass(frozen=True)
@@ -166,7 +188,7 @@ class Patch:
         stack = stack_at(self.at)
         if self.at not in patched_sites(cases.bundle):
             raise ValueError(f"at={self.at!r} is no place of bundle={cases.bundle.name!r} that is patched")
-        n_heads = getattr(cases.bundle.config, "n_heads", 0) if self.at.endswith(".heads") else 0
+        n_heads = cases.bundle.config.n_heads if self.at.endswith(".heads") else 0
         if not ALL_HEADS <= self.head < n_heads:
             raise ValueError(f"head={self.head} must be from 0 to {n_heads - 1} at {self.at}, or {ALL_HEADS} for all")
         donor = donor_of(cases, self.prompt(cases.bundle))
@@ -185,40 +207,15 @@ class Patch:
                     raise ValueError(f"{name}={place} must be from 0 to {there_are - 1}")
         rows = torch.tensor([here for here, _ in pairs], device=taken.device)
         values = taken[..., [there for _, there in pairs], :]  # (..., pair, width)
-        seen = [0]
 
-        def patch(tensor: Tensor) -> Tensor:
-            start, seen[0] = seen[0], seen[0] + tensor.shape[-2]
-            inside = (rows >= start) & (rows < seen[0])
+        def patch(tensor: Tensor, here: range) -> None:
+            inside = (rows >= here.start) & (rows < here.stop)
             if self.head == ALL_HEADS:
-                tensor[..., rows[inside] - start, :] = values[..., inside, :]
+                tensor[..., rows[inside] - here.start, :] = values[..., inside, :]
             else:
-                tensor[:, self.head, rows[inside] - start] = values[self.head, inside]
-            return tensor
+                tensor[:, self.head, rows[inside] - here.start] = values[self.head, inside]
 
-        return patch
-
-
-def donor_of(cases: Cases, other: Prompt) -> Cases:
-    """Return the text that activations are taken from, with the first one's answer."""
-    if other.bundle.reader.asks == "words":
-        donor = one_case(prompt=other, answer="")
-        return replace(
-            donor,
-            inputs=(donor.inputs[0], cases.inputs[1][:1]),
-            answers=cases.answers[:1],
-            labels=dict(donor.labels) | {"decoder": cases.labels["decoder"]},
-            lengths=dict(donor.lengths) | {"decoder": cases.lengths["decoder"][:1]},
-        )
-    answer = int(cases.answers[0][cases.answers[0] >= 0][-1])
-    return one_case(prompt=other, answer=answer)
-
-
-def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, int]]:
-    """Return the aligned positions of this text and of the other one in a stack."""
-    which = 1 if stack == "decoder" and len(cases.inputs) > 1 else 0
-    mine, theirs = (tuple(one.inputs[which][0].tolist()) for one in (cases, donor))
-    return aligned(mine, theirs)
+        return by_position(patch)
 
 
 @dataclass(frozen=True)
@@ -251,7 +248,12 @@ class Steer:
             return lambda stream: stream + added
         if not 0 <= self.position < len(cases.labels[stack_at(self.at)]):
             raise ValueError(f"position={self.position} must be from 0 to {len(cases.labels[stack_at(self.at)]) - 1}")
-        return _at(self.position, lambda vector: vector + added)
+
+        def steer(stream: Tensor, here: range) -> None:
+            if self.position in here:
+                stream[..., self.position - here.start, :] += added
+
+        return by_position(steer)
 
 
 Change = HeadOff | Patch | Steer | WeightEdit

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, built_in_cases, joined, one_case, run
-from transformer_core.analysis.lab.changes import attentions, mean_heads
+from transformer_core.analysis.lab.changes import attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.directions import stack_at
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
@@ -81,16 +81,10 @@ def all_heads(bundle: Bundle) -> list[tuple[str, int]]:
     Raises:
         ValueError: the model has no heads.
     """
-    found = [
-        (scope, head) for scopes in attentions(bundle).values() for scope in scopes for head in range(_n_heads(bundle))
-    ]
+    found = [(scope, head) for scope in scopes_of(bundle) for head in range(bundle.config.n_heads)]
     if not found:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, which has no heads to switch off")
     return found
-
-
-def _n_heads(bundle: Bundle) -> int:
-    return bundle.config.n_heads
 
 
 def mask_edits(bundle: Bundle, left: Tensor, how: Ablation) -> dict[str, Edit]:
@@ -99,24 +93,8 @@ def mask_edits(bundle: Bundle, left: Tensor, how: Ablation) -> dict[str, Edit]:
     Shapes:
         left: (copy, head) over all_heads, or (1, head) for all texts of a batch: True for a head that stays
     """
-    require_choice("how", how, ("zero", "mean"))
-    means = mean_heads(bundle) if how == "mean" else None
-    n_heads, edits = _n_heads(bundle), {}
-    for place, scope in enumerate(dict.fromkeys(scope for scope, _ in all_heads(bundle))):
-        stays = left[:, place * n_heads : (place + 1) * n_heads]  # (copy, head)
-        if bool(stays.all()):
-            continue
-        mean = 0.0 if means is None else means[scope][None, :, None]  # (1, head, 1, d_head)
-        edits[f"{scope}.heads"] = _kept(stays[:, :, None, None], mean)
-    return edits
-
-
-def _kept(stays: Tensor, mean: Tensor | float) -> Edit:
-    def edit(heads: Tensor) -> Tensor:
-        left, other = stays.to(heads.device), torch.as_tensor(mean, dtype=heads.dtype, device=heads.device)
-        return torch.where(left, heads, other)
-
-    return edit
+    by_scope = zip(scopes_of(bundle), left.split(bundle.config.n_heads, dim=1), strict=True)  # each (copy, head)
+    return {f"{scope}.heads": heads_off(bundle, scope, ~stays, how) for scope, stays in by_scope if not stays.all()}
 
 
 def _each_off(cases: Cases, left: Tensor, how: Ablation) -> Tensor:
@@ -145,7 +123,7 @@ def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: Ablatio
     before = float(answers.log_prob[0])
     change = (_each_off(cases, left, how) - before).numpy()
     kinds = attentions(prompt.bundle)
-    shape = (len(kinds), -1, _n_heads(prompt.bundle))
+    shape = (len(kinds), -1, prompt.bundle.config.n_heads)
     return Boards(
         dict(zip(kinds, change.reshape(shape), strict=True)),
         dict(zip(kinds, strongest.reshape(shape), strict=True)),
@@ -155,8 +133,8 @@ def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: Ablatio
 
 
 def _strongest(cases: Cases) -> tuple[Answers, np.ndarray]:
-    scopes = list(dict.fromkeys(scope for scope, _ in all_heads(cases.bundle)))
-    found = [np.zeros(_n_heads(cases.bundle)) for _ in scopes]
+    scopes = scopes_of(cases.bundle)
+    found = [np.zeros(cases.bundle.config.n_heads) for _ in scopes]
     answers = []
     for part in batches(cases):
         answered, trace = run(part, sites=tuple(f"{scope}.weights" for scope in scopes))
@@ -242,7 +220,7 @@ def _heights(cases: Cases, left: Tensor, how: Ablation, measured: object, *, log
 
 
 def _named(order: Sequence[int] | np.ndarray, bundle: Bundle) -> np.ndarray:
-    n_heads, per_kind = _n_heads(bundle), bundle.config.n_layers * _n_heads(bundle)
+    n_heads, per_kind = bundle.config.n_heads, bundle.config.n_layers * bundle.config.n_heads
     return np.array([(place // per_kind, place % per_kind // n_heads, place % n_heads) for place in order])
 
 

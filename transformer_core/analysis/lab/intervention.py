@@ -46,7 +46,12 @@ from transformer_core.shares import Paired, paired, share_interval
 
 MOST_CONTROLS = 32
 TOP = 6
-SET_SIZES = {"class": 200, "masked": 200, "next": 48, "words": 48}  # texts; those of the last two have many answers
+SET_SIZES: dict[str | None, int] = {
+    "class": 200,
+    "masked": 200,
+    "next": 48,
+    "words": 48,
+}  # texts; those of the last two have many answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,13 +204,13 @@ def intervene_on_set(
     drawn = random_like(found, cases, controls, seed)
     answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
     asked = answers[0].asked.cpu().double().numpy()  # (text,)
-    right = [one.right.cpu().double().numpy() * asked for one in answers[:2]]
+    before, after = (one.right.cpu().double().numpy() * asked for one in answers[:2])  # (text,)
     return SetEffect(
         np.array([one.accuracy for one in answers]),
         np.array([one.mean for one in answers]),
-        np.array([share_interval(one, asked) for one in right]),
+        np.array([share_interval(one, asked) for one in (before, after)]),
         (answers[1].log_prob - answers[0].log_prob).cpu().numpy(),
-        paired(*right, asked),
+        paired(before, after, asked),
     )
 
 
@@ -269,8 +274,8 @@ def written_with(
     found = changes_of(changes)
     cases = one_case(prompt=prompt)
     drawn = random_like(found, cases, 1, seed)
-    written = [_write(cases, these, most, temperature, seed) for these in ((), found, *drawn)]
-    return TwoTexts(*written[:2], written[2] if drawn else None)
+    before, after, *random = (_write(cases, these, most, temperature, seed) for these in ((), found, *drawn))
+    return TwoTexts(before, after, random[0] if drawn else None)
 
 
 def _write(cases: Cases, changes: Sequence[Change], most: int, temperature: float, seed: int) -> str:

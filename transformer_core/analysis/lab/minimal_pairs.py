@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from transformer_core.analysis.lab.cases import Cases, language_read, one_case, run
-from transformer_core.analysis.lab.changes import donor_of, position_pairs
-from transformer_core.analysis.lab.patching import sites_of
+from transformer_core.analysis.lab.cases import Cases, donor_of, language_read, one_case, position_pairs, run
+from transformer_core.analysis.lab.patching import one_in_each, sites_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice, require_index, require_range
 from transformer_core.probe import Edit
@@ -172,13 +171,7 @@ def _shares(
     edits: dict[str, Edit] = {}
     for number, site in enumerate(sites):
         copies = [(copy, one % length) for copy, one in enumerate([chosen, *drawn], start=1) if one // length == number]
-
-        def edit(tensor: torch.Tensor, copies: list = copies, taken: torch.Tensor = given[site][0]) -> torch.Tensor:
-            for copy, row in copies:
-                tensor[copy, row] = taken[row]
-            return tensor
-
-        edits[site] = edit
+        edits[site] = one_in_each([(copy, row, row) for copy, row in copies], given[site][0])
     found = run(second.repeated(2 + controls), edits=edits)[0].log_prob.cpu().double()  # (copy,)
     low, high = float(found[0]), float(ends.log_prob[0])
     if high - low < LEAST_SPAN:

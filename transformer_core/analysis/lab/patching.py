@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, one_case, run
-from transformer_core.analysis.lab.changes import attentions, donor_of, position_pairs, streams
+from transformer_core.analysis.encoder.two_sentences import pair_labels
+from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, donor_of, one_case, position_pairs, run
+from transformer_core.analysis.lab.changes import attentions, by_position, streams
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Probe
@@ -95,11 +96,8 @@ def passes_needed(*, prompt: Prompt, other: Prompt, stack: str) -> int:
     """Return how many texts the exact map reads: one for each place, layer and aligned position, and each head."""
     bundle, cases = prompt.bundle, one_case(prompt=prompt)
     pairs = len(position_pairs(cases, donor_of(cases, other), stack))
-    return sum(map(len, sites_of(bundle, stack).values())) * pairs + len(heads_in(bundle, stack)) * _n_heads(bundle)
-
-
-def _n_heads(bundle: Bundle) -> int:
-    return getattr(bundle.config, "n_heads", 0)
+    heads = sum(bundle.config.n_heads for _ in heads_in(bundle, stack))
+    return sum(map(len, sites_of(bundle, stack).values())) * pairs + heads
 
 
 def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | None = None) -> PatchMap:
@@ -140,7 +138,6 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
     heads_estimate = torch.stack([products[site].sum(-1) for site in heads]) if heads else torch.zeros(0, 0)
     span = high - low
     exact = (exact.reshape(shape) - low) / span
-    labels = [(first.labels[stack][here], second.labels[stack][there]) for here, there in pairs]
     estimated = (estimate / span).cpu().double().numpy()
     found = exact.numpy()
     return PatchMap(
@@ -152,8 +149,8 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
         (heads_estimate / span).cpu().double().numpy(),
         np.array(pairs, dtype=np.int64),
         tuple(places),
-        tuple(one if one == two else f"{one} → {two}" for one, two in labels),
-        tuple(one != two for one, two in labels),
+        pair_labels(first.labels[stack], second.labels[stack], pairs),
+        tuple(first.labels[stack][here] != second.labels[stack][there] for here, there in pairs),
         len(first.labels[stack]) + len(second.labels[stack]) - 2 * len(pairs),
         rank_correlation(found.ravel(), estimated.ravel()),
         _pearson(found.ravel(), estimated.ravel()),
@@ -176,33 +173,36 @@ def _exact(
     for site in counted(sites):
         taken = given[site][0]  # (pos, d_model)
         for part in parts:
-            edit = _one_in_each([rows[place] for place in part], taken[[columns[place] for place in part]])
+            edit = one_in_each([(copy, rows[place], columns[place]) for copy, place in enumerate(part)], taken)
             found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
     return torch.cat(found).cpu().double().reshape(len(sites), len(rows)), len(sites) * len(rows)
 
 
-def _one_in_each(rows: Sequence[int], values: Tensor) -> Edit:
-    """Put one value in each copy: at a position of its own; also where positions come one after another."""
-    seen = [0]
+def one_in_each(places: Sequence[tuple[int, int, int]], taken: Tensor) -> Edit:
+    """Return the edit that puts a vector of another text in each of some copies.
 
-    def edit(tensor: Tensor) -> Tensor:
-        start, seen[0] = seen[0], seen[0] + tensor.shape[1]
-        for copy, row in enumerate(rows):
-            if start <= row < seen[0]:
-                tensor[copy, row - start] = values[copy]
-        return tensor
+    Shapes:
+        taken: (pos, d_model)
 
-    return edit
+    Args:
+        places: copy, position there, and position of what is taken.
+    """
+
+    def put(tensor: Tensor, here: range) -> None:
+        for copy, row, column in places:
+            if row in here:
+                tensor[copy, row - here.start] = taken[column]
+
+    return by_position(put)
 
 
 def _exact_heads(
     second: Cases, given: Mapping[str, Tensor], sites: Sequence[str], rows: Sequence[int], columns: Sequence[int]
 ) -> tuple[Tensor, int]:
     """Return ln p with each head's mixtures at all pairs put in. # (layer, head)"""
-    n_heads = _n_heads(second.bundle)
     if not sites:
         return torch.zeros(0, 0), 0
-    found = []
+    n_heads, found = second.bundle.config.n_heads, []
     for site in counted(sites):
         taken = given[site][0]  # (head, pos, d_head)
         for start in range(0, n_heads, at_once(second)):

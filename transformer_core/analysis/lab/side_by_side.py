@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from transformer_core.analysis.encoder.two_sentences import aligned
+from transformer_core.analysis.encoder.two_sentences import aligned, apart, pair_labels
 from transformer_core.analysis.lab.cases import Cases, answer_id, one_case, run
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.prompt import Prompt
@@ -100,10 +101,7 @@ def side_by_side(*, prompt: Prompt, second: Prompt, site: str, head: int = 0) ->
         *compared,
         rows=(labels[0], labels[1]),
         columns=(keys[0], keys[1]),
-        pair_labels=tuple(
-            labels[0][one] if labels[0][one] == labels[1][two] else f"{labels[0][one]} → {labels[1][two]}"
-            for one, two in pairs
-        ),
+        pair_labels=pair_labels(labels[0], labels[1], pairs),
         answers=(
             float(answered[0][0].log_prob[0]),
             _second_answer(pair[0], second),
@@ -169,22 +167,21 @@ def _compared(cases: list[Cases], traces: list[Trace], stack: str) -> tuple[np.n
     pairs = _pairs(cases[0], cases[1], stack)
     chosen = [one for one, _ in pairs], [two for _, two in pairs]
     ones, others = (
-        [trace[site][0].cpu().double().numpy()[rows] for site in streams(case.bundle).get(stack, ())]
+        [trace[site][0].cpu().double()[rows] for site in streams(case.bundle).get(stack, ())]
         for case, trace, rows in zip(cases, traces, chosen, strict=True)
     )  # each (layer of (pair, d_model))
     found = np.full((2, min(len(ones), len(others))), np.nan)
     for layer, (one, other) in enumerate(zip(ones, others, strict=False)):
         if one.shape == other.shape and len(pairs):
-            lengths = np.linalg.norm(one, axis=-1), np.linalg.norm(other, axis=-1)
-            found[0, layer] = ((one * other).sum(-1) / (lengths[0] * lengths[1]).clip(1e-12)).mean()
-            apart = np.linalg.norm(one - other, axis=-1) / ((lengths[0] + lengths[1]) / 2).clip(1e-12)
-            found[1, layer] = apart.mean()
+            found[0, layer] = torch.cosine_similarity(one, other, dim=-1).mean()
+            found[1, layer] = apart(one, other).mean()
     if len(pairs) < FEWEST or not found.size:
         return (*found, np.zeros((0, 0)), np.zeros((0, 0)))
     generator = np.random.default_rng(0)
     orders = [generator.permutation(len(pairs)) for _ in range(SHUFFLES)]
-    shuffled = [linear_cka(ones, [other[order] for other in others]) for order in orders]
-    return (*found, linear_cka(ones, others), np.mean(shuffled, axis=0))
+    first, second = ([table.numpy() for table in tables] for tables in (ones, others))
+    shuffled = [linear_cka(first, [other[order] for other in second]) for order in orders]
+    return (*found, linear_cka(first, second), np.mean(shuffled, axis=0))
 
 
 def linear_cka(ones: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:

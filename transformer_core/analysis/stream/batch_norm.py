@@ -11,7 +11,6 @@ from torch import Tensor
 
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.positions.order_cases import best_language
-from transformer_core.analysis.stream.normalization import start_site
 from transformer_core.probe import Probe
 from transformer_core.prompt import Prompt
 from transformer_core.text import make_batch
@@ -76,10 +75,10 @@ def batch_norms(*, prompt: Prompt, others: int) -> BatchNorms:
     batch = make_batch(
         [own, *bundle.tokenizer.encode_batch(mates, max_len=bundle.config.max_len)], padding=bundle.config.padding
     )
-    part, site = reading_part(bundle.model), start_site(bundle)
+    part, site = reading_part(bundle.model), bundle.reader.stages[0]
     device = next(part.parameters()).device
     probe = Probe((site,))
-    part(batch.token_ids.to(device), probe=probe.at(bundle.reader.site("").removesuffix(".")))
+    part(batch.token_ids.to(device), probe=probe.at(bundle.reader.stack))
     x, real = probe.trace[site].cpu().double(), batch.mask  # (batch, pos, d_model), (batch, pos)
     everywhere = torch.ones_like(real)
     size = len(batch.encodings[0])

@@ -125,8 +125,7 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | Unbi
             raise ValueError(
                 "sublayer='final' needs a pre-norm model; a post-norm stack ends in its last sublayer's norm"
             )
-        last = bundle.reader.site(f"layer{config.n_layers - 1}.residual")
-        return stack.final_norm, last, bundle.reader.site("final_norm.normalized")
+        return stack.final_norm, bundle.reader.stages[-1], bundle.reader.site("final_norm.normalized")
     block = cast(EncoderBlock, stack.layers[layer])
     norm = (block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm).norm
     scope = bundle.reader.site(f"layer{layer}.{sublayer}")
@@ -134,13 +133,7 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | Unbi
         return norm, f"{scope}.residual", f"{scope}.norm.normalized"
     if sublayer == "feed_forward":
         return norm, bundle.reader.site(f"layer{layer}.self_attention.residual"), f"{scope}.norm.normalized"
-    before = bundle.reader.site(f"layer{layer - 1}.residual") if layer else start_site(bundle)
-    return norm, before, f"{scope}.norm.normalized"
-
-
-def start_site(bundle: Bundle) -> str:
-    """Return the site of the stream that the first layer reads."""
-    return bundle.reader.site("embedding.norm.normalized" if bundle.config.embedding_norm else "embedding.residual")
+    return norm, bundle.reader.stages[layer], f"{scope}.norm.normalized"
 
 
 @dataclass(frozen=True, eq=False)

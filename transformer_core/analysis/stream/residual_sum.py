@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.parts import reading_part
-from transformer_core.analysis.stream.normalization import norm_at, start_site
+from transformer_core.analysis.stream.normalization import norm_at
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_index
 from transformer_core.probe import Probe
@@ -77,7 +77,7 @@ class StreamGrowth:
 def stream_trace(bundle: Bundle, encoding: Encoding) -> Trace:
     """Record the stream of the stack that reads a text; of a model that translates, the encoder's."""
     probe = Probe((bundle.reader.site("embedding.*"), "*.residual", "*.output", "*norm.*"))
-    reading_part(bundle.model)(one_text(bundle, encoding), probe=probe.at(bundle.reader.site("").removesuffix(".")))
+    reading_part(bundle.model)(one_text(bundle, encoding), probe=probe.at(bundle.reader.stack))
     return probe.trace
 
 
@@ -98,7 +98,7 @@ def around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Ten
         post = bundle.config.norm_order == "post"
         before = bundle.reader.site(f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
     else:
-        before = bundle.reader.site(f"layer{layer - 1}.residual") if layer else start_site(bundle)
+        before = bundle.reader.stages[layer]
     return vectors_at(trace, before), vectors_at(trace, f"{scope}.output"), vectors_at(trace, f"{scope}.residual")
 
 
@@ -115,7 +115,7 @@ def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
     bundle = prompt.bundle
     trace = stream_trace(bundle, prompt.encoding)
     config = bundle.config
-    require_index("token", token, trace[start_site(bundle)].shape[1])
+    require_index("token", token, trace[bundle.reader.stages[0]].shape[1])
     parts = _embedding_parts(bundle, trace, token)
     shifts = torch.zeros(config.d_model, dtype=torch.float64)
     inner = 0.0
@@ -137,7 +137,7 @@ def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
     if config.norm_order == "post":
         parts["norm_shifts"] = shifts
     contributions = torch.stack(list(parts.values()))  # (part, d_model)
-    stream = trace[bundle.reader.site(f"layer{config.n_layers - 1}.residual")][0, token].cpu().double()
+    stream = trace[bundle.reader.stages[-1]][0, token].cpu().double()
     return StreamSum(
         parts=tuple(parts),
         contributions=contributions.numpy(),
@@ -158,7 +158,7 @@ def stream_growth(*, prompt: Prompt) -> StreamGrowth:
 
 def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
     """Measure what stream_trace recorded."""
-    stages, lengths = ["embedding"], [vectors_at(trace, start_site(bundle)).norm(dim=-1)]
+    stages, lengths = ["embedding"], [vectors_at(trace, bundle.reader.stages[0]).norm(dim=-1)]
     written, cosines = [], []
     for layer, sublayer in sublayers_of(bundle):
         incoming, output, residual = around(bundle, trace, layer, sublayer)
@@ -179,7 +179,7 @@ def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
 
 def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
     if bundle.config.embedding_norm:
-        return {"normed_embedding": vectors_at(trace, start_site(bundle))[token]}
+        return {"normed_embedding": vectors_at(trace, bundle.reader.stages[0])[token]}
     scope = bundle.reader.site("embedding")
     scaled = f"{scope}.scaled_embedding"
     parts = {"token_embedding": vectors_at(trace, scaled if scaled in trace else f"{scope}.token_embedding")[token]}

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_core.analysis.translation.greedy_steps import Reader, reader_of
+from transformer_core.analysis.translation.greedy_steps import Source, source_of
 from transformer_core.bundle import Bundle
 from transformer_core.generation import BeamStep, Hypothesis, beam_search, best_of, ranked
 from transformer_core.generation.beam import penalty
@@ -84,22 +84,22 @@ def beam_tree(*, prompt: Prompt, width: int, length_penalty: float, most: int = 
         most: words at most.
 
     Raises:
-        ValueError: as reader_of and beam_search.
+        ValueError: as source_of and beam_search.
     """
-    reader = reader_of(prompt)
-    steps = list(steps_of(reader, width=width, length_penalty=length_penalty, most=most))
-    return tree_of(prompt.bundle, reader.encoding.labels, steps, reader.eos_id, length_penalty)
+    source = source_of(prompt, "translation")
+    steps = list(steps_of(source, width=width, length_penalty=length_penalty, most=most))
+    return tree_of(prompt.bundle, source.encoding.labels, steps, source.eos_id, length_penalty)
 
 
-def steps_of(reader: Reader, *, width: int, length_penalty: float, most: int) -> Iterator[BeamStep]:
+def steps_of(source: Source, *, width: int, length_penalty: float, most: int) -> Iterator[BeamStep]:
     """Search for a translation of what was read; arguments as in beam_tree."""
     return beam_search(
-        reader.model,
-        reader.source_ids,
+        source.model,
+        source.ids,
         width=width,
-        bos_id=reader.bos_id,
-        eos_id=reader.eos_id,
-        most=min(most, reader.most),
+        bos_id=source.bos_id,
+        eos_id=source.eos_id,
+        most=min(most, source.most),
         length_penalty=length_penalty,
     )
 
@@ -180,9 +180,9 @@ def best_by_width(*, prompt: Prompt, widest: int, length_penalty: float, most: i
     Raises:
         ValueError: as beam_tree.
     """
-    reader = reader_of(prompt)
+    source = source_of(prompt, "translation")
     best = [
-        best_of(steps_of(reader, width=width, length_penalty=length_penalty, most=most))
+        best_of(steps_of(source, width=width, length_penalty=length_penalty, most=most))
         for width in range(1, widest + 1)
     ]
     found = ranking_of(prompt.bundle, best, length_penalty)

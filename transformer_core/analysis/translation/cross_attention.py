@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
-from transformer_core.analysis.translation.greedy_steps import reader_of, stacked
+from transformer_core.analysis.translation.greedy_steps import source_of, stacked
 from transformer_core.config import require_index
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -29,13 +29,13 @@ def cross_head(*, prompt: Prompt, target_ids: tuple[int, ...], layer: int, head:
         layer, head: from 0.
 
     Raises:
-        ValueError: there is no such layer or head, or as reader_of.
+        ValueError: there is no such layer or head, or as source_of.
     """
     require_index("layer", layer, prompt.bundle.config.n_layers)
-    reader = reader_of(prompt)
-    target = torch.tensor([target_ids], device=reader.source_ids.device)  # (1, target_pos)
+    source = source_of(prompt, "translation")
+    target = torch.tensor([target_ids], device=source.ids.device)  # (1, target_pos)
     scope = cross_scope(layer)
-    _, trace = capture(reader.model, reader.source_ids, target, sites=(f"{scope}.*",))
+    _, trace = capture(source.model, source.ids, target, sites=(f"{scope}.*",))
     return head_steps(trace, scope, head)
 
 
@@ -114,24 +114,24 @@ def without_source(*, prompt: Prompt, target_ids: tuple[int, ...], step: int) ->
         step: which of the written words, from 0.
 
     Raises:
-        ValueError: there is no such step, or as reader_of.
+        ValueError: there is no such step, or as source_of.
     """
     if not 0 <= step < len(target_ids) - 1:
         raise ValueError(f"step={step} must be from 0 to {len(target_ids) - 2}")
-    reader = reader_of(prompt)
-    device, size = reader.source_ids.device, reader.source_ids.shape[1]
+    source = source_of(prompt, "translation")
+    device, size = source.ids.device, source.ids.shape[1]
     read = torch.tensor([target_ids[: step + 1]], device=device)  # (1, target_pos)
     in_sight = torch.ones(size + 1, size, dtype=torch.bool, device=device)
     in_sight[1:].fill_diagonal_(False)  # the first row hides nothing
     with torch.inference_mode():
-        memory, _ = reader.model.encode(reader.source_ids)
-        logits = reader.model.decode(
+        memory, _ = source.model.encode(source.ids)
+        logits = source.model.decode(
             read.expand(size + 1, -1),
             memory.expand(size + 1, -1, -1),
             memory_mask=in_sight[:, None, None, :],
         )[:, -1]  # (source_pos + 1, vocab)
         probabilities = logits.cpu().double().softmax(-1)[:, target_ids[step + 1]]
-    _, trace = capture(reader.model, reader.source_ids, read, sites=("decoder.*.cross_attention.weights",))
+    _, trace = capture(source.model, source.ids, read, sites=("decoder.*.cross_attention.weights",))
     weights = stacked(trace, "cross_attention")[:, :, step].mean((0, 1))
     before, after = float(probabilities[0]), probabilities[1:].numpy()
     return Hidden(before, weights, after, after - before)

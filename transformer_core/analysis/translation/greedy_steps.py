@@ -9,13 +9,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_core.analysis.outcome import one_text
 from transformer_core.generation import SpeculativePass, greedy_from_drafts
-from transformer_core.models.translation import Translation
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -23,41 +24,43 @@ from transformer_core.trace import Trace
 MOST_WORDS = 96
 
 
-@dataclass(frozen=True)
-class Reader:
-    """What reading one source takes: the model, the source as tokens and as ids, and the tokens at both ends.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A text that a model translates, as tokens and as ids, and the tokens at both ends of a translation.
 
     Shapes:
-        source_ids: (1, source_pos)
+        ids: (1, source_pos)
+
+    Args:
+        model: a Translation, or a Seq2Seq.
     """
 
-    model: Translation
+    model: Any
     encoding: Encoding
-    source_ids: Tensor
+    ids: Tensor
     bos_id: int
     eos_id: int
-    most: int
+
+    @property
+    def most(self) -> int:
+        """How many words can be written."""
+        return min(MOST_WORDS, self.model.config.max_len - 1)
 
 
-def reader_of(prompt: Prompt) -> Reader:
-    """Encode a source for a model that translates.
+def source_of(prompt: Prompt, *kinds: str) -> Source:
+    """Encode a text for a model of one of these kinds, which translate; it is cut where the model's places end.
 
     Raises:
-        ValueError: the bundle does not translate, its tokenizer has no token for the start or the end, or an error of
-            encode.
+        ValueError: the bundle is of another kind, or its tokenizer has no [BOS] and [EOS].
     """
-    bundle = prompt.bundle
-    model, tokenizer = bundle.model, bundle.tokenizer
-    if not isinstance(model, Translation):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a translation")
-    if tokenizer.bos_id is None or tokenizer.eos_id is None:
-        raise ValueError(f"bundle={bundle.name!r} must have a token for the start and one for the end of a target")
-    encoding = tokenizer.encode(prompt.text, max_len=prompt.n_tokens)
-    device = next(model.parameters()).device
-    most = min(MOST_WORDS, bundle.config.max_len - 1)
-    return Reader(
-        model, encoding, torch.tensor([encoding.ids], device=device), tokenizer.bos_id, tokenizer.eos_id, most
-    )
+    bundle, kinds = prompt.bundle, kinds or ("seq2seq", "translation")
+    if bundle.kind not in kinds:
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a {' or a '.join(kinds)}")
+    bos_id, eos_id = bundle.tokenizer.bos_id, bundle.tokenizer.eos_id
+    if bos_id is None or eos_id is None:
+        raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] and [EOS]; it must have both")
+    encoding = prompt.fitting.encoding
+    return Source(bundle.model, encoding, one_text(bundle, encoding), bos_id, eos_id)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +117,13 @@ class Writing:
                 alone.
 
         Raises:
-            ValueError: as reader_of.
+            ValueError: as source_of.
         """
-        self._reader, self._tokenizer = reader_of(prompt), prompt.bundle.tokenizer
-        model, ends = self._reader.model, {"bos_id": self._reader.bos_id, "eos_id": self._reader.eos_id}
+        self._source, self._tokenizer = source_of(prompt, "translation"), prompt.bundle.tokenizer
+        model, ends = self._source.model, {"bos_id": self._source.bos_id, "eos_id": self._source.eos_id}
         with torch.inference_mode():
-            state = model.start(self._reader.source_ids)
-        options = {**ends, "most": self._reader.most, "sites": ("decoder.*.weights",)}
+            state = model.start(self._source.ids)
+        options = {**ends, "most": self._source.most, "sites": ("decoder.*.weights",)}
         self._begin = partial(greedy_from_drafts, model, state, drafts, **options)
         self._to_come = self._begin()
         self._passes: list[SpeculativePass] = []
@@ -160,19 +163,19 @@ class Writing:
         """
         with self._lock:
             passes, whole = list(self._passes), self._done
-        reader, tokenizer = self._reader, self._tokenizer
+        source, tokenizer = self._source, self._tokenizer
         written = tuple(token_id for one in passes for token_id in one.token_ids)
         probabilities = torch.cat([one.logits for one in passes]).float().softmax(-1)  # (step, vocab)
         likeliest, likeliest_ids = probabilities.topk(min(top, probabilities.shape[1]))  # (step, rank)
-        token_ids = (reader.bos_id, *written)
+        token_ids = (source.bos_id, *written)
         return Written(
             text=tokenizer.decode(written),
             token_ids=token_ids,
-            source=reader.encoding.labels,
+            source=source.encoding.labels,
             read=tokenizer.labels_of(token_ids[:-1]),
             words=tokenizer.labels_of(written),
             prefixes=tuple(tokenizer.decode(written[: place + 1]) for place in range(len(written))),
-            ended=written[-1] == reader.eos_id,
+            ended=written[-1] == source.eos_id,
             whole=whole,
             probabilities=probabilities[torch.arange(len(written)), list(written)].cpu().numpy(),
             likeliest_ids=likeliest_ids.cpu().numpy(),
@@ -192,7 +195,7 @@ def written_greedily(*, prompt: Prompt, top: int = 8, begun: Writing | None = No
         begun: a writing of this very text, with which to go on; it changes how long this takes.
 
     Raises:
-        ValueError: as reader_of.
+        ValueError: as source_of.
     """
     writing = Writing(prompt) if begun is None else begun
     writing.go_on()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer_core.analysis.translation.greedy_steps import reader_of, stacked
+from transformer_core.analysis.translation.greedy_steps import source_of, stacked
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 
@@ -56,19 +56,19 @@ def forced_target(*, prompt: Prompt, target: str) -> Forced:
         prompt: its n_tokens bounds the source, and the target.
 
     Raises:
-        ValueError: as reader_of, of either text.
+        ValueError: as source_of, of either text.
     """
-    reader, tokenizer = reader_of(prompt), prompt.bundle.of_target
+    source, tokenizer = source_of(prompt, "translation"), prompt.bundle.of_target
     encoding = tokenizer.encode(target, max_len=min(prompt.n_tokens, prompt.bundle.config.max_len))
     own = [
         id_
         for id_, (start, end), special in zip(encoding.ids, encoding.offsets, encoding.special, strict=True)
         if end > start or not special
     ]  # without the template's tokens
-    words = [*own, reader.eos_id]
-    token_ids = (reader.bos_id, *words)
-    given = torch.tensor([token_ids[:-1]], device=reader.source_ids.device)  # (1, step)
-    logits, trace = capture(reader.model, reader.source_ids, given, sites=("decoder.*.cross_attention.weights",))
+    words = [*own, source.eos_id]
+    token_ids = (source.bos_id, *words)
+    given = torch.tensor([token_ids[:-1]], device=source.ids.device)  # (1, step)
+    logits, trace = capture(source.model, source.ids, given, sites=("decoder.*.cross_attention.weights",))
     of_all = logits[0].cpu().double().log_softmax(-1)  # (step, vocab)
     log_probs = of_all[torch.arange(len(words)), words]  # (step,)
     favourite, favourites = of_all.max(-1)

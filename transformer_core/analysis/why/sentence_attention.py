@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import read
-from transformer_core.config import ModelConfig
+from transformer_core.bundle import Bundle
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask
 from transformer_core.prompt import Prompt
@@ -86,7 +86,7 @@ def sentence_attention(prompt: Prompt) -> SentenceAttention:
     if config.scoring != "dot_product":
         raise ValueError(f"bundle={bundle.name!r} scores by scoring={config.scoring!r}; it must be 'dot_product'")
     encoding = prompt.encoding
-    sites = ("encoder.embedding.*", "*.self_attention.*", "*.normalized")
+    sites = ("encoder.embedding.*", "*.self_attention.*", *bundle.reader.stages)
     trace = read(bundle, encoding, sites=sites).trace
     embedded = trace["encoder.embedding.residual"][0].float().cpu()
     name = "scaled_embedding" if config.scale_embeddings else "token_embedding"
@@ -95,12 +95,13 @@ def sentence_attention(prompt: Prompt) -> SentenceAttention:
         trace["encoder.embedding.token_embedding"][0].float().cpu(),
         trace[f"encoder.embedding.{name}"][0].float().cpu(),
         embedded,
-        tuple(_layer(trace, number, config) for number in range(config.n_layers)),
+        tuple(_layer(trace, number, bundle) for number in range(config.n_layers)),
     )
 
 
-def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerAttention:
-    scope = f"encoder.layer{number}.self_attention"
+def _layer(trace: Trace, number: int, bundle: Bundle) -> LayerAttention:
+    config, scope = bundle.config, f"encoder.layer{number}.self_attention"
+    read_there = f"{scope}.norm.normalized" if config.norm_order == "pre" else bundle.reader.stages[number]
 
     def tensor(leaf: str) -> Tensor:
         return trace[f"{scope}.{leaf}"][0].float().cpu()
@@ -109,7 +110,7 @@ def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerAttention:
     scores = tensor("scores")
     bias = trace[f"{scope}.position_bias"].float().cpu() if config.positions == "alibi" else torch.zeros_like(scores)
     return LayerAttention(
-        trace[_read_by_attention(number, config)][0].float().cpu(),
+        trace[read_there][0].float().cpu(),
         tensor(f"{turned}query"),
         tensor(f"{turned}key"),
         scores,
@@ -117,11 +118,3 @@ def _layer(trace: Trace, number: int, config: ModelConfig) -> LayerAttention:
         bias,
         tensor("masked_scores")[0].isfinite(),
     )
-
-
-def _read_by_attention(number: int, config: ModelConfig) -> str:
-    if config.norm_order == "pre":
-        return f"encoder.layer{number}.self_attention.norm.normalized"
-    if number:
-        return f"encoder.layer{number - 1}.feed_forward.norm.normalized"
-    return "encoder.embedding.norm.normalized" if config.embedding_norm else "encoder.embedding.residual"
