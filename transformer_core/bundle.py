@@ -9,7 +9,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -61,6 +61,7 @@ MODELS: dict[str, type[nn.Module]] = {
     "lm": RecurrentLm,
     "recurrent_classifier": RecurrentClassifier,
 }
+Answered = tuple[str, str | int | None]  # a text, and its class or its target, if it has one
 LABELLED = ("classifier", "tagger", "recurrent_classifier")  # kinds with named classes
 CONFIGS: dict[str, type] = {
     "seq2seq": RecurrentConfig,
@@ -90,6 +91,7 @@ class Bundle:
         card_zh: the card in Chinese, if there is one.
         target_tokenizer: what cuts the texts of a translation's target, where that is another one; both have the same
             ids.
+        read_held_out: of the model of a run, reads the texts that the run never learned from; None where nobody knows.
 
     Raises:
         BundleError: a label is no text, since it holds a lone surrogate.
@@ -105,6 +107,7 @@ class Bundle:
     reads: str = ""
     card_zh: str = ""
     target_tokenizer: Tokenizer | None = None
+    read_held_out: Callable[[], Sequence[Answered]] | None = None
 
     def __post_init__(self) -> None:
         for place, label in enumerate(self.labels):

@@ -25,6 +25,7 @@ from pages.lab.outcome import (
     answer_control,
     ask_effect,
     can_answer,
+    in_words,
     live_outcome,
     measured,
     show_effect,
@@ -107,7 +108,12 @@ def _show(view: View) -> None:
             KIND.show(view)
         if st.button(t("lab.six"), icon=":material/tour:", type="tertiary", key="lab_six"):
             begin_tour(LECTURE)
-    values = HEADS.values(view)
+    with in_words():
+        _show_outcome(view, HEADS.values(view))
+
+
+def _show_outcome(view: View, values: Values) -> None:
+    """Show the outcome without the heads that are off, the board, and what few heads keep."""
     off, changes = values[OFF], _changes(view, values)
     effect = ask_effect(view, changes, measured(view, values))
     named = ", ".join(f"{one} {layer}.{head}" for one, layer, head in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
@@ -149,7 +155,9 @@ def _show_few(view: View, asked: dict[str, Any]) -> None:
     options = options_of("lab.few_{}", (*ORDERS, "alike"))
     cover = ask_first(t("lab.few_ask"), options, name="lab_orders", about=f"{view.bundle.name} {on}")
     with cover.picture():
-        answer = awaited(few_heads, t("lab.reading_heads"), key="lab_few", **asked, on=on)
+        answer = None
+        with in_words():
+            answer = awaited(few_heads, t("lab.reading_heads"), key="lab_few", **asked, on=on)
         if answer is not None:
             _draw_few(answer, on)
     if answer is None:

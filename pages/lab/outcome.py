@@ -1,5 +1,7 @@
 """What the Lab measures: one answer of the model, as it is, under changes, and under random changes of equal size."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from pages.kit.number_format import minus, percent, significant
 from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
 from pages.kit.waiting import awaited
 from pages.lab.log import offer_row
-from pages.language import t
+from pages.language import plain, t
+from transformer_core.analysis.lab.cases import knows_answers
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
 
@@ -175,21 +178,31 @@ def show_words(view: View, answer: Answer[Effect]) -> None:
     show_chart(chart, answer, key="lab_words", stem="lab_words", label=t("lab.word_chance"))
 
 
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Say in words why something cannot be measured."""
+    try:
+        yield
+    except ValueError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+
+
 @experiment("lab_on_set", "lab.on_set", icon=":material/dataset:")
 def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
     """Show, in a box, what changes do on built-in texts."""
     if not changes:
         st.caption(t("lab.nothing_changed"))
         return
-    answer = awaited(
-        intervene_on_set, t("lab.reading_set"), key=f"set_{key}", height=110, bundle=view.bundle, changes=changes
-    )
+    words, answer = t("lab.reading_set"), None
+    with in_words():
+        answer = awaited(intervene_on_set, words, key=f"set_{key}", height=110, bundle=view.bundle, changes=changes)
     if answer is not None:
         found: SetEffect = answer.value
+        same = "" if knows_answers(view.bundle) else "same_"
         before, after, random = st.columns(3)
         for place, column, name in ((0, before, "before"), (1, after, "after")):
             with column:
-                st.metric(t(f"lab.set_{name}"), percent(float(found.accuracy[place])))
+                st.metric(t(f"lab.set_{same}{name}"), percent(float(found.accuracy[place])))
                 low, high = (percent(float(end)) for end in found.bounds[place])
                 st.caption(t("lab.set_mean", low=low, high=high, mean=f"{found.mean[place]:.3f}"))
         with random:
@@ -199,7 +212,8 @@ def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
             st.caption(t("lab.set_random", mean=f"{found.mean[2:].mean():.3f}") if drawn.size else t("lab.random_none"))
         say(_difference(found))
         worse = int((found.change < 0).sum())
-        say(t(f"lab.set_note_{view.bundle.kind}", texts=len(found.change), worse=worse), small=True)
+        note = view.bundle.kind if view.bundle.read_held_out is None else "own"
+        say(t(f"lab.set_note_{note}", texts=len(found.change), worse=worse), small=True)
 
 
 def _difference(found: SetEffect) -> str:

@@ -16,6 +16,7 @@ from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer
 
 TEXTS = ["a glass box rings", "a glass bell rings", "a box of glass", "the bell was not good", "the film was good"] * 3
+HELD_OUT = ("a glass bell was good", "the box was not good", "a film rings the bell", "the film was a good box")
 TEXT, OTHER = "the glass bell rings", "the glass box was good"
 MASKED = {"bert": ("the glass [MASK] rings", "a good [MASK] rings")}
 RECURRENT: dict[str, Any] = {"vocab_size": 24, "d_model": 16, "d_hidden": 10, "max_len": 32, "dropout": 0.0}
@@ -50,7 +51,13 @@ def bundle_of(name: str, seed: int = 3) -> Bundle:
         for parameter in model.parameters():
             parameter.normal_(0, 0.4)
     labels = ("negative", "positive") if kind == "classifier" else ()
-    return Bundle(name, model.eval().requires_grad_(False), tokenizer.widened(24), labels, reads="en")
+    held_out = [*((text, place % 2) for place, text in enumerate(HELD_OUT))]
+    if kind in ("translation", "seq2seq"):
+        held_out = [(text, f"the {text}") for text in HELD_OUT]
+    tokenizer = tokenizer.widened(24)
+    return Bundle(
+        name, model.eval().requires_grad_(False), tokenizer, labels, reads="en", read_held_out=lambda: held_out
+    )
 
 
 def texts_of(name: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 from transformer_core.analysis.gpt.next_token import expected
-from transformer_core.analysis.lab.cases import built_in_cases
+from transformer_core.analysis.lab.cases import measured_cases
 from transformer_core.analysis.lab.changes import Steer, code_of, streams
 from transformer_core.analysis.lab.directions import Direction
 from transformer_core.analysis.lab.heads_off import few_heads, head_boards
@@ -332,7 +332,7 @@ def bits_needed(*, bundle: Bundle) -> Finding:
     """How few bits for every matrix, a step for each, keep 90 % of the right answers to built-in texts, and with all
     more bits, too ("9" where 8 do not); the share of right answers with one bit less.
     """
-    cases = built_in_cases(bundle)
+    cases = measured_cases(bundle)
     whole, fewest, accuracy = changed_answers(cases, ()).accuracy, BITS[0] + 1, 0.0
     for bits in BITS:
         edits = tuple(WeightEdit(name, "round", float(bits)) for name in matrices_of(bundle.model))

@@ -16,7 +16,7 @@ from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.analysis.lab import cases
-from transformer_core.analysis.lab.cases import one_case
+from transformer_core.analysis.lab.cases import measured_cases, one_case
 from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
 from transformer_core.analysis.lab.intervention import changed_answers
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
@@ -248,10 +248,29 @@ def test_strokes_that_cannot_be_are_told(strokes: tuple, said: str) -> None:
         damaged(bundle_of("classifier").model, (WeightEdit(QUERY, "paint", strokes=strokes),))
 
 
-def test_built_in_texts_of_which_no_token_is_read_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_which_no_token_is_read_or_few_are_known_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    stranger = replace(bundle_of("bert"), read_held_out=None)
+    with pytest.raises(ValueError, match="% of the tokens of the built-in texts are unknown to bundle='bert'"):
+        measured_cases(stranger)
     monkeypatch.setattr(cases, "reviews", lambda *_, **__: ((), (Example(" ", 0),)))
-    with pytest.raises(ValueError, match="no token of its own"):
-        cases.built_in_cases(bundle_of("bert"))
+    with pytest.raises(ValueError, match="can read none of the texts"):
+        measured_cases(stranger, seed=1)
+
+
+@pytest.mark.parametrize("name", ["classifier", "gpt", "bert", "translation", "lm gru"])
+def test_the_model_of_a_run_is_measured_on_what_its_run_held_out(name: str) -> None:
+    bundle = bundle_of(name)
+    found = measured_cases(bundle, 3)
+    held_out = dict(bundle.read_held_out() if bundle.read_held_out else ())
+    assert len(found) == 3
+    for row in range(3):
+        ids = found.inputs[0][row, : found.lengths[bundle.reader.stack or "encoder"][row]].tolist()
+        text = next((text for text in held_out if list(bundle.tokenizer.encode(text).ids) == ids), None)
+        assert text is not None or name == "bert"
+        if name == "classifier":
+            assert found.answers[row].tolist() == [held_out[text]]
+        if name == "translation":
+            assert bundle.of_target.decode([one for one in found.answers[row].tolist() if one >= 0]) == held_out[text]
 
 
 def test_eight_threads_that_damage_and_eight_that_read_get_what_they_get_alone() -> None:

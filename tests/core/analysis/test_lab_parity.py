@@ -20,7 +20,7 @@ from tests.helpers.lab_models import (
     texts_of,
     without,
 )
-from transformer_core.analysis.lab.cases import Cases, built_in_cases, donor_of, position_pairs, text_cases
+from transformer_core.analysis.lab.cases import Cases, donor_of, measured_cases, position_pairs, text_cases
 from transformer_core.analysis.lab.changes import (
     EVERYWHERE,
     HeadOff,
@@ -82,7 +82,7 @@ def read_alone(cases: Cases, row: int) -> list[Tensor]:
 )
 def test_a_heads_mean_is_that_over_every_token_of_the_built_in_texts(name: str) -> None:
     bundle = bundle_of(name)
-    built_in, means, cases = built_in_cases(bundle, FEW_TEXTS, 0), mean_heads(bundle), cases_of(bundle)
+    built_in, means, cases = measured_cases(bundle, FEW_TEXTS, 0), mean_heads(bundle), cases_of(bundle)
     for scope in (scopes[-1] for scopes in attentions(bundle).values()):
         seen = [found_at(bundle, f"{scope}.heads", *read_alone(built_in, row))[0] for row in range(len(built_in))]
         expected = torch.cat(seen, 1).mean(1)  # (head, d_head)
@@ -141,7 +141,7 @@ def test_a_patch_alone_takes_one_position_or_all_that_are_aligned(name: str) -> 
 @pytest.mark.parametrize("name", EACH)
 def test_steering_adds_a_direction_of_so_many_mean_lengths(name: str) -> None:
     bundle = bundle_of(name)
-    cases, built_in = cases_of(bundle), built_in_cases(bundle, FEW, 0)
+    cases, built_in = cases_of(bundle), measured_cases(bundle, FEW, 0)
     for sites in streams(bundle).values():
         site, direction = sites[0], Direction("random", index=7)
         unit = direction_of(bundle, site, direction)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
@@ -20,7 +21,7 @@ from transformer_core.training.intake.pairs import write_pairs
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import next_target_words
 from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, NetworkSpec, Origin, RunSpec
-from transformer_core.training.tasks.make import make_task
+from transformer_core.training.tasks.make import held_out_of, make_task
 from transformer_core.training.tasks.sequences import PairPart
 from transformer_core.training.tasks.task import sample_size, word_measures
 
@@ -102,6 +103,21 @@ def test_measuring_draws_no_random_numbers(source: str) -> None:
     state = torch.get_rng_state()
     task.measure(model, False)
     assert torch.equal(state, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("source", ["reviews", "pairs", "copy", "characters", "masked_words"])
+def test_what_a_run_holds_out_is_read_again_without_its_task(source: str, tmp_path: Path) -> None:
+    spec = spec_of(source)
+    task, found = make_task(spec, None), held_out_of(spec, tmp_path)
+    assert len(found) == task.counts.get("held_out", len(found)) > 1
+    if task.points is not None:
+        of_points = zip(task.points.texts, task.points.labels, task.points.held_out, strict=True)
+        assert {(text, label) for text, label, held_out in of_points if held_out} <= set(found)
+    elif source in ("pairs", "copy"):
+        assert found[0][0] == task.prompt
+        assert all(answer for _, answer in found)
+    else:
+        assert all(answer is None and text for text, answer in found)
 
 
 def test_points_are_of_both_parts_and_marked() -> None:

@@ -33,7 +33,8 @@ from transformer_core.training.corpora.reviews import passage, reviews
 NONE = -100  # no answer is asked for here
 MOST_TOKENS_AT_ONCE = 4_096
 MOST_WORDS = 96
-MOST_SET_TOKENS = 64  # of a built-in text
+MOST_SET_TOKENS = 64  # of a text that a model is measured on
+MOST_UNKNOWN = 0.3  # of the tokens of such texts
 MOST_KEPT = 256  # findings of a model
 OPINIONS = ("negative", "positive")  # of the built-in reviews, 0 and 1
 
@@ -306,8 +307,18 @@ def language_read(bundle: Bundle) -> str:
     return bundle.reads if bundle.reads in LANGUAGES else "en"
 
 
-def review_texts(bundle: Bundle, label: int, count: int = 48, seed: int = 0) -> tuple[str, ...]:
-    """Return built-in held-out reviews of one label, 0 negative and 1 positive, in the language that a model reads."""
+def class_texts(bundle: Bundle, label: int, count: int = 48, seed: int = 0) -> tuple[str, ...]:
+    """Return held-out texts of one class: of the run that a classifier is of, else built-in reviews in the language
+    that a model reads, 0 negative and 1 positive.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if bundle.reader.asks == "class" and bundle.read_held_out is not None:
+        found = tuple(text for text, answer in bundle.read_held_out() if answer == label)[:count]
+        if not found:
+            raise ValueError(f"the run that bundle={bundle.name!r} is of held out no text of class {label}")
+        return found
     examples = reviews(language_read(bundle), train=0, held_out=2 * count, seed=seed)[1]  # type: ignore[arg-type]
     return tuple(example.text for example in examples if example.label == label)
 
@@ -320,33 +331,39 @@ def text_cases(bundle: Bundle, texts: Sequence[str]) -> Cases:
     return _texts(bundle, encodings, [{} for _ in encodings])
 
 
-@per_model
-def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
-    """Return built-in texts that no shipped model has learned from, with their answers.
+def knows_answers(bundle: Bundle) -> bool:
+    """Return whether right answers to measured_cases are known, or only what the model itself finds."""
+    asks = bundle.reader.asks
+    opinions = [label.lower() for label in bundle.labels] == list(OPINIONS)
+    return bundle.read_held_out is not None or (opinions if asks == "class" else asks != "words")
 
-    A classifier of opinions is asked for the label that held-out reviews were written with; another one for the class
-    that it finds itself. A language model is asked for each next token, a BERT for one hidden token a text, and a
-    translation for its own greedy translation, since no translations are built in.
+
+@per_model
+def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
+    """Return texts that the model never learned from, with their answers: those that its run held out, else built-in
+    ones, which no shipped model has learned from.
+
+    A classifier is asked for the label that a text has, a translation for the target. Where nobody knows that, as of
+    an opened model, it is asked for what it finds itself. A language model is asked for each next token, and a BERT for
+    one hidden token a text.
 
     Raises:
-        ValueError: the model answers nothing.
+        ValueError: the model answers nothing, can read none of the texts, or knows too few of their tokens.
     """
     bundle.must_ask()
-    language, asks = language_read(bundle), bundle.reader.asks
-    examples = reviews(language, train=0, held_out=count, seed=seed)[1]  # type: ignore[arg-type]
-    texts = [example.text for example in examples]
-    if asks == "next":
-        story = [line for line in passage(language).splitlines()[:8] if line.strip()]  # type: ignore[arg-type]
-        texts = (story + texts)[:count]
-    encodings = bundle.tokenizer.encode_batch(texts, max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
-    encodings = sorted(encodings, key=len)
+    asks = bundle.reader.asks
+    texts = _built_in_texts(bundle, count, seed) if bundle.read_held_out is None else _drawn(bundle, count, seed)
+    encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
+    fewest = 2 if asks == "next" else 1
+    encodings = sorted((one for one in encodings if len(one.own) >= fewest), key=len)
+    _require_known(bundle, encodings)
     if asks == "words":
+        if knows_answers(bundle):
+            return _targets(bundle, encodings, [str(texts[one.text]) for one in encodings])
         return _targets(bundle, encodings, translate(bundle, [one.text for one in encodings], width=1, most=MOST_WORDS))
     if asks == "class":
-        known = [label.lower() for label in bundle.labels] == list(OPINIONS)
-        by_text = {example.text: example.label for example in examples}
-        if known:
-            return _texts(bundle, encodings, [{0: by_text[encoding.text]} for encoding in encodings])
+        if knows_answers(bundle):
+            return _texts(bundle, encodings, [{0: int(texts[one.text] or 0)} for one in encodings])
         cases = _texts(bundle, encodings, [{0: 0} for _ in encodings])
         with torch.inference_mode():
             found = [part.log_probs(bundle.model(*part.inputs))[:, 0].argmax(-1) for part in batches(cases)]
@@ -354,6 +371,33 @@ def built_in_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
     if asks == "masked":
         return _hidden(bundle, encodings, seed)
     return _texts(bundle, encodings, [_nexts(encoding) for encoding in encodings])
+
+
+def _built_in_texts(bundle: Bundle, count: int, seed: int) -> dict[str, str | int | None]:
+    language = language_read(bundle)
+    examples = reviews(language, train=0, held_out=count, seed=seed)[1]  # type: ignore[arg-type]
+    texts: dict[str, str | int | None] = {example.text: example.label for example in examples}
+    if bundle.reader.asks == "next":
+        story = [line for line in passage(language).splitlines()[:8] if line.strip()]  # type: ignore[arg-type]
+        return dict.fromkeys((*story, *texts)[:count])
+    return texts
+
+
+def _drawn(bundle: Bundle, count: int, seed: int) -> dict[str, str | int | None]:
+    """Return as many of the texts that a model's run held out, drawn at random."""
+    there = list(dict(bundle.read_held_out()).items()) if bundle.read_held_out is not None else []
+    return dict(Random(seed).sample(there, min(count, len(there))))
+
+
+def _require_known(bundle: Bundle, encodings: Sequence[Encoding]) -> None:
+    own = [one.unknown[place] for one in encodings for place in one.own]
+    if not own:
+        raise ValueError(f"bundle={bundle.name!r} can read none of the texts that it would be measured on")
+    if sum(own) / len(own) > MOST_UNKNOWN:
+        raise ValueError(
+            f"{sum(own) / len(own):.0%} of the tokens of the built-in texts are unknown to bundle={bundle.name!r}; "
+            f"to be measured on them it must know {1 - MOST_UNKNOWN:.0%}"
+        )
 
 
 def _nexts(encoding: Encoding) -> dict[int, int]:

@@ -16,8 +16,8 @@ from transformer_core.analysis.attention.heads import Ablation, without
 from transformer_core.analysis.lab.cases import (
     Cases,
     batches,
-    built_in_cases,
     donor_of,
+    measured_cases,
     per_model,
     position_pairs,
     run,
@@ -106,7 +106,7 @@ def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
     scopes = scopes_of(bundle)
     sums: dict[str, Tensor] = {}
     counts = dict.fromkeys(scopes, 0)
-    for part in batches(built_in_cases(bundle, FEW, seed)):
+    for part in batches(measured_cases(bundle, FEW, seed)):
         trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
         for scope in scopes:
             heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.lab.cases import Cases, batches, built_in_cases, per_model, review_texts, run, text_cases
+from transformer_core.analysis.lab.cases import Cases, batches, class_texts, measured_cases, per_model, run, text_cases
 from transformer_core.bundle import Bundle
 
 Source = Literal["texts", "classes", "neuron", "lens", "random"]
@@ -93,7 +93,7 @@ def _between_texts(bundle: Bundle, site: str, direction: Direction) -> Tensor:
 
 
 def _between_classes(bundle: Bundle, site: str, direction: Direction) -> Tensor:
-    positive, negative = (text_cases(bundle, review_texts(bundle, label)) for label in (1, 0))
+    positive, negative = (text_cases(bundle, class_texts(bundle, label)) for label in (1, 0))
     return mean_stream(positive, site, stack_at(site)) - mean_stream(negative, site, stack_at(site))
 
 
@@ -152,7 +152,7 @@ _FIND: dict[str, Callable[[Bundle, str, Direction], Tensor]] = {
 def stream_norm(bundle: Bundle, site: str, seed: int = 0) -> float:
     """Return the mean length of the stream's vectors at a site over built-in texts: a scale for strengths."""
     lengths, count = 0.0, 0
-    for part in batches(built_in_cases(bundle, FEW, seed)):
+    for part in batches(measured_cases(bundle, FEW, seed)):
         stream = run(part, sites=(site,))[1][site].cpu().double()  # (text, pos, d_model)
         real = part.real(stack_at(site), stream.shape[1]).cpu()
         lengths += float(stream.norm(dim=-1)[real].sum())

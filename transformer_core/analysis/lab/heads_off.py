@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, built_in_cases, joined, one_case, run
+from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, joined, measured_cases, one_case, run
 from transformer_core.analysis.lab.changes import attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.directions import stack_at
 from transformer_core.bundle import Bundle
@@ -173,7 +173,7 @@ def few_heads(
     bundle = prompt.bundle
     require_choice("on", on, ("text", "set"))
     heads = all_heads(bundle)
-    cases = one_case(prompt=prompt, answer=answer) if on == "text" else built_in_cases(bundle, texts, seed)
+    cases = one_case(prompt=prompt, answer=answer) if on == "text" else measured_cases(bundle, texts, seed)
     generator = torch.Generator().manual_seed(seed)
     singles = ~torch.eye(len(heads), dtype=torch.bool)
     points = np.unique(np.linspace(0, len(heads), min(MOST_POINTS[on], len(heads) + 1)).round().astype(int))

@@ -18,8 +18,8 @@ from transformer_core.analysis.lab.cases import (
     answer_id,
     at_once,
     batches,
-    built_in_cases,
     joined,
+    measured_cases,
     one_case,
     run,
 )
@@ -187,7 +187,7 @@ def changed_answers(cases: Cases, changes: Sequence[Change], *, model: nn.Module
 def intervene_on_set(
     *, bundle: Bundle, changes: tuple[Code, ...], texts: int | None = None, controls: int = 4, seed: int = 0
 ) -> SetEffect:
-    """Measure what changes do to the answers to built-in texts; see cases.built_in_cases.
+    """Measure what changes do to the answers to built-in texts; see cases.measured_cases.
 
     Args:
         changes: as changes.code_of writes them; no patches, since those belong to one text.
@@ -200,7 +200,7 @@ def intervene_on_set(
     """
     found = changes_of(changes)
     bundle.must_ask()
-    cases = built_in_cases(bundle, texts or SET_SIZES[bundle.reader.asks], seed)
+    cases = measured_cases(bundle, texts or SET_SIZES[bundle.reader.asks], seed)
     drawn = random_like(found, cases, controls, seed)
     answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
     asked = answers[0].asked.cpu().double().numpy()  # (text,)

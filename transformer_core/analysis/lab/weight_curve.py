@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.lab.cases import built_in_cases, one_case
+from transformer_core.analysis.lab.cases import measured_cases, one_case
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import changed_answers
 from transformer_core.analysis.lab.weights import (
@@ -87,7 +87,7 @@ def weight_curve(
     rank = max((min(weight.shape) for weight in weights.values() if weight.dim() == 2), default=1)
     strengths = [max(1, round(share * rank)) for share in STRENGTHS["rank"]] if operation == "rank" else None
     strengths = np.array(strengths or STRENGTHS[operation], dtype=np.float64)
-    cases = built_in_cases(bundle, texts, seed)
+    cases = measured_cases(bundle, texts, seed)
     ours = one_case(prompt=prompt, answer=answer)
     whole, before = changed_answers(cases, ()), changed_answers(ours, ())
     norm = float(np.sqrt(sum(float(weight.cpu().double().square().sum()) for weight in weights.values())))

@@ -21,6 +21,7 @@ from transformer_core.training.tasks.task import Task, both_parts, config_of, wo
 HELD_OUT_SHARE = 0.1
 QUICK_WINDOWS = 48
 PROMPT_LENGTH = 24
+PIECE = 200
 MOST_BEGUN = 64  # tokens a window of a run that begins with a model, whose max_len may be more than the text has
 
 
@@ -35,6 +36,18 @@ def _own_ids(tokenizer: Tokenizer, text: str) -> list[int]:
     """Return the ids of a text without what a template puts around it."""
     encoding = tokenizer.encode(text)
     return [id_ for id_, (_, end) in zip(encoding.ids, encoding.offsets, strict=True) if end]
+
+
+def parts_of(text: str) -> tuple[str, str]:
+    """Return the part of a text that is learned, and its last tenth, which is held out."""
+    cut = round(len(text) * (1 - HELD_OUT_SHARE))
+    return text[:cut], text[cut:]
+
+
+def pieces(text: str) -> list[str]:
+    """Return the lines of a text that have anything in them, long ones in pieces of PIECE characters."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line[start : start + PIECE] for line in lines for start in range(0, len(line), PIECE)]
 
 
 class CharacterWindows:
@@ -64,13 +77,12 @@ class CharacterWindows:
         device: torch.device,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        cut = round(len(text) * (1 - HELD_OUT_SHARE))
-        if len(text) - cut <= width + 1:
+        self.learned, self.held_out = parts_of(text)
+        if len(self.held_out) <= width + 1:
             raise ValueError(
                 f"text of {len(text):,} characters is too short for windows of max_len={width}: "
                 f"{round((width + 2) / HELD_OUT_SHARE):,} are needed, or a smaller max_len"
             )
-        self.learned, self.held_out = text[:cut], text[cut:]
         self.tokenizer = tokenizer or Tokenizer.train(
             "character", [self.learned], vocab_size=8_000, min_frequency=1, template="none"
         )

@@ -1,21 +1,22 @@
 """From a run's spec to its task: the data are generated or read, and determine what kind of model can learn them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from transformer_core.bundle import Bundle, load_bundle
+from transformer_core.bundle import Answered, Bundle, load_bundle
 from transformer_core.bundle_files import BundleError
 from transformer_core.training.corpora.reviews import passage, reviews
 from transformer_core.training.examples import Example, split
 from transformer_core.training.intake.labelled import read_rows
 from transformer_core.training.spec import START, RunSpec
-from transformer_core.training.tasks.characters import character_task
+from transformer_core.training.tasks.characters import character_task, parts_of, pieces
 from transformer_core.training.tasks.classification import classification_task
-from transformer_core.training.tasks.masked import masked_task
+from transformer_core.training.tasks.masked import masked_task, sentence_parts
 from transformer_core.training.tasks.pairs import pairs_of
-from transformer_core.training.tasks.sequences import pair_task, sequence_task
+from transformer_core.training.tasks.sequences import letters_of, pair_task, sequence_task
 from transformer_core.training.tasks.task import Task
 
 UNDAMAGED = "undamaged"  # among a run's baselines: what the model reached as it was
@@ -50,11 +51,34 @@ def _task(spec: RunSpec, folder: Path | None, device: torch.device, begun: Bundl
     if data.source in ("characters", "masked_words"):
         text = passage(data.language) if data.file is None else _passage(spec, folder)
         return (character_task if data.source == "characters" else masked_task)(spec, text, device, begun)
+    return classification_task(spec, *_examples(spec, folder), data.labels, device, begun)
+
+
+def held_out_of(spec: RunSpec, folder: Path) -> Sequence[Answered]:
+    """Return the texts that a run never learns from, each with its class or its target, if it has one.
+
+    Raises:
+        ValueError, OSError: as of make_task.
+    """
+    data = spec.data
+    if data.source == "pairs":
+        return pairs_of(spec, folder)[1]
+    if data.kind == "translation":
+        return letters_of(spec)[1]
+    if data.source in ("characters", "masked_words"):
+        text = passage(data.language) if data.file is None else _passage(spec, folder)
+        parts = parts_of(text) if data.source == "characters" else sentence_parts(spec, text)
+        return [(line, None) for line in (pieces(parts[1]) if isinstance(parts[1], str) else parts[1])]
+    return [(example.text, example.label) for example in _examples(spec, folder)[1]]
+
+
+def _examples(spec: RunSpec, folder: Path | None) -> tuple[list[Example], list[Example]]:
+    """Return the labelled texts that are learned from, and those that are held out."""
+    data, seed = spec.data, spec.training.seed
     if data.source == "reviews":
-        train, held_out = reviews(data.language, train=data.examples, held_out=data.held_out, seed=spec.training.seed)
-        return classification_task(spec, train, held_out, data.labels, device, begun)
-    train, held_out = split(_rows(spec, folder), held_out=data.held_out, seed=spec.training.seed)
-    return classification_task(spec, train[: data.examples], held_out, data.labels, device, begun)
+        return reviews(data.language, train=data.examples, held_out=data.held_out, seed=seed)
+    train, held_out = split(_rows(spec, folder), held_out=data.held_out, seed=seed)
+    return train[: data.examples], held_out
 
 
 def _compared(task: Task, begun: Bundle) -> Task:

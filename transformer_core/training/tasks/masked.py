@@ -70,6 +70,18 @@ def special_ids_of(tokenizer: Tokenizer) -> frozenset[int]:
     return frozenset(id_ for id_ in (PADDED, *named, tokenizer.bos_id, tokenizer.eos_id) if id_ is not None)
 
 
+def sentence_parts(spec: RunSpec, text: str) -> tuple[list[str], list[str]]:
+    """Return the sentences of a text that are learned, and every tenth, which is held out.
+
+    Raises:
+        ValueError: it has too few sentences.
+    """
+    sentences = sentences_of(text)[: spec.data.examples + spec.data.held_out]
+    if len(sentences) < LEAST_SENTENCES:
+        raise ValueError(f"text has {len(sentences)} different sentences; at least {LEAST_SENTENCES} are needed")
+    return [sentence for place, sentence in enumerate(sentences) if place % 10], sentences[::10]
+
+
 def masked_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | None = None) -> Task:
     """Return the task of guessing hidden words; every tenth sentence is held out.
 
@@ -83,11 +95,7 @@ def masked_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | 
         ValueError: the text has too few sentences.
     """
     data, training = spec.data, spec.training
-    sentences = sentences_of(text)[: data.examples + data.held_out]
-    if len(sentences) < LEAST_SENTENCES:
-        raise ValueError(f"text has {len(sentences)} different sentences; at least {LEAST_SENTENCES} are needed")
-    held_out = sentences[::10]
-    train = [sentence for place, sentence in enumerate(sentences) if place % 10]
+    train, held_out = sentence_parts(spec, text)
     tokenizer = (
         Tokenizer.train(data.tokenizer, train, vocab_size=data.vocab_size, lowercase=True, min_frequency=1)
         if begun is None

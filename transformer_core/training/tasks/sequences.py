@@ -65,18 +65,17 @@ def sequence_task(spec: RunSpec, device: torch.device, begun: Bundle | None = No
     Raises:
         ValueError: the model's max_len is too short for the sequences.
     """
-    data, training = spec.data, spec.training
+    data = spec.data
     if spec.model.max_len < data.length + 2:
         raise ValueError(f"max_len={spec.model.max_len} must be at least {data.length + 2}: length={data.length} and 2")
-    train, held_out = sequences(
-        cast(Rule, data.source),
-        symbols=data.symbols,
-        length=data.length,
-        train=data.examples,
-        held_out=data.held_out,
-        seed=training.seed,
-    )
-    return pair_task(spec, train, held_out, device, begun)
+    return pair_task(spec, *letters_of(spec), device, begun)
+
+
+def letters_of(spec: RunSpec) -> tuple[Pairs, Pairs]:
+    """Return the pairs of letters that a run learns from, and those that are held out."""
+    data, rule = spec.data, cast(Rule, spec.data.source)
+    sizes = {"train": data.examples, "held_out": data.held_out}
+    return sequences(rule, symbols=data.symbols, length=data.length, **sizes, seed=spec.training.seed)
 
 
 def pair_task(spec: RunSpec, train: Pairs, held_out: Pairs, device: torch.device, begun: Bundle | None = None) -> Task:

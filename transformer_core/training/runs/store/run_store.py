@@ -4,15 +4,16 @@ Reading takes no lock that the worker waits for.
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from transformer_core.bundle import MODELS, Bundle, load_weights, make_config
+from transformer_core.bundle import MODELS, Answered, Bundle, load_weights, make_config
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
@@ -44,6 +45,7 @@ from transformer_core.training.runs.store.records import (
 )
 from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.make import held_out_of
 
 LAST_LINES, LAST_BYTES = 4, 2_000
 NEVER_STARTED = "the run was never started"
@@ -218,7 +220,10 @@ class RunStore:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{name} cannot be read: {error!s:.300}") from None
         model = model.to(best_device()).eval().requires_grad_(False)
-        return Bundle(f"{self.id}-{frame:03d}", model, tokenizer, tuple(facts.get("labels", ())))
+        read_held_out = partial(_held_out_of, self.folder)
+        return Bundle(
+            f"{self.id}-{frame:03d}", model, tokenizer, tuple(facts.get("labels", ())), read_held_out=read_held_out
+        )
 
     def _measures(self, text: str) -> dict[str, float]:
         values = self._value(text)
@@ -277,6 +282,12 @@ def _tokenizer_of(folder: Path) -> Tokenizer:
     """
     path = folder / TOKENIZER
     return _tokenizer(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _held_out_of(folder: Path) -> Sequence[Answered]:
+    """Return what a run never learned from; it is read once for all its frames."""
+    return held_out_of(RunStore(folder).spec, folder)
 
 
 @lru_cache(maxsize=16)
