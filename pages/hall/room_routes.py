@@ -23,13 +23,13 @@ from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
 from pages.kit.asking import ask_away
-from pages.kit.heavy import ProcessDiedError
 from pages.kit.url import whole_number
 from pages.language import LANGUAGES, strings, words
 from pages.link import Link, below_base, reading
 from pages.serving.hooks import before_serving, before_stopping
 from pages.serving.limits import limits
 from pages.serving.owners import is_home, owner_in, person_of
+from transformer_core.warm_process import ProcessDiedError
 
 MOST_BODY = 8_192
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
