@@ -5,13 +5,13 @@ import json
 import logging
 import sqlite3
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
 import segno
+from cachetools import TTLCache
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -23,25 +23,25 @@ from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
 from pages.kit.asking import ask_away
-from pages.kit.heavy import ProcessDiedError
 from pages.kit.url import whole_number
 from pages.language import LANGUAGES, strings, words
 from pages.link import Link, below_base, reading
 from pages.serving.hooks import before_serving, before_stopping
 from pages.serving.limits import limits
 from pages.serving.owners import is_home, owner_in, person_of
+from transformer_core.warm_process import ProcessDiedError
 
 MOST_BODY = 8_192
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
 SECONDS_BETWEEN_LOOKS = 1.0
-WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE, MOST_REMEMBERED = 8, 1.0, 10_000
+WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE = 8, 1.0
 MOST_ROOMS_OF_AN_ADDRESS = 8
 FRESH = {"Cache-Control": "no-store"}
 STREAM = FRESH | {"X-Accel-Buffering": "no"}
 UNUSABLE = "the file of the rooms, %s, cannot be used, and no room can be opened: %s"
 log = logging.getLogger("vitrine")
 _opened_from: dict[str, str] = {}  # codes of rooms that this server opened, and the addresses that asked for them
-_answered: OrderedDict[str, float] = OrderedDict()  # phones, and when they answered last
+_answered: TTLCache[str, float] = TTLCache(MOST_ANSWERS_A_SECOND, 1.0)  # phones, and when they may answer again
 
 
 class _RefusalError(Exception):
@@ -274,14 +274,9 @@ async def _answer(request: Request, body: Body) -> Response:
         raise _RefusalError(403, "room.cookies")
     code = await _let_in(request)
     now = time.monotonic()
-    recent = list(_answered.values())[-MOST_ANSWERS_A_SECOND:]
-    crowd = len(recent) == MOST_ANSWERS_A_SECOND and now - recent[0] < 1
-    if crowd or now - _answered.get(owner, -SECONDS_BETWEEN_ANSWERS) < SECONDS_BETWEEN_ANSWERS:
+    if _answered.currsize == MOST_ANSWERS_A_SECOND or now < _answered.get(owner, now):
         raise _RefusalError(429, "room.fast")
-    _answered[owner] = now
-    _answered.move_to_end(owner)
-    while len(_answered) > MOST_REMEMBERED:
-        _answered.popitem(last=False)
+    _answered[owner] = now + SECONDS_BETWEEN_ANSWERS
     scene = whole_number(body.get("scene"), 10_000, least=1)
     await run_in_threadpool(rooms().answer, code, owner, scene or 0, str(body.get("said", "")))
     changed(code, at_once=False)

@@ -25,11 +25,12 @@ from pages.hall.lectures import Scene, read_lecture
 from pages.hall.projector import measure
 from pages.hall.scene_words import scene_in_words
 from pages.kit.asking import computing_here
-from pages.kit.heavy import InParts, Part, ProcessDiedError, Work
+from pages.kit.heavy import InParts, Part, Work
 from pages.kit.navigation import HALL
 from pages.language import ASSETS, strings
 from pages.link import Link
 from pages.serving.inside_streamlit import hash_of_page
+from transformer_core.warm_process import ProcessDiedError
 
 ENTRY = ASSETS.parent / "pages" / "entry.py"
 SECONDS_OF_A_SCENE = 60.0

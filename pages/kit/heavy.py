@@ -5,9 +5,7 @@ process is killed, for most libraries can be interrupted in no other way, and an
 what takes longer than it may. What consists of parts goes back into the queue between two of them.
 """
 
-import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
@@ -21,20 +19,17 @@ from typing import Any, Generic, TypeVar
 from pages.kit.heavy_process import Message
 from pages.serving.limits import limits
 from pages.serving.turns import Turns
-from transformer_core.analysis.source import ROOT
+from transformer_core.warm_process import ProcessDiedError, WarmProcess
 
-COMMAND = (sys.executable, "-c", "from pages.kit.heavy_process import serve; serve()")
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+COMMAND = (sys.executable, "-P", "-c", "from pages.kit.heavy_process import serve; serve()")
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 SECONDS_WAITED_FOR = 6.0  # since somebody has looked; a page looks more often than once a second
 SECONDS_LEFT = 2.0  # what runs goes on so long without anybody: to start another process takes as long
 SECONDS_BETWEEN_SWEEPS = 0.5
 SECONDS_KEPT_WARM = 300.0
 MOST_SECONDS = 900.0
 T = TypeVar("T")
-
-
-class ProcessDiedError(RuntimeError):
-    """The process that computed an answer ended before it came: killed, out of memory, or it took too long."""
+Process = WarmProcess[Message]
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class Job(Future[Any]):
         self.began = 0.0  # when that was handed to a process
         self.waiting: dict[str, float] = {}  # who, and when they last looked
         self.left = 0.0  # when the last of them went
-        self.process: subprocess.Popen[bytes] | None = None  # that computes it now
+        self.process: Process | None = None  # that computes it now
         self.steps: tuple[int, int] | None = None  # done, and all; None where the function does not tell
         self.go_on()
 
@@ -118,7 +113,7 @@ class Pool:
         self._running: list[Job] = []
         self._of: dict[str, Job] = {}  # what each waits for
         self._changed = threading.Condition()
-        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._processes: set[Process] = set()
         self._free = 0
         self._sweeping = False
         self._closed = False
@@ -203,19 +198,12 @@ class Pool:
             self._sweeping = True
             threading.Thread(target=self._sweep, name="heavy sweep", daemon=True).start()
         if self._free < max(1, len(self._queue)) and len(self._processes) < self._most:
-            process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=ROOT,
-                env={**os.environ, **ONE_THREAD},
-                start_new_session=True,
-            )
+            process = Process(self._command, pickle.load, environment=ONE_THREAD)
             self._processes.add(process)
             self._free += 1
             threading.Thread(target=self._serve, args=(process,), name="heavy", daemon=True).start()
 
-    def _serve(self, process: subprocess.Popen[bytes]) -> None:
+    def _serve(self, process: Process) -> None:
         """Hand jobs to a process until it dies, is killed, or has nothing to do for long."""
         usable = True
         while usable and (job := self._next(process)) is not None:
@@ -233,20 +221,18 @@ class Pool:
                     self._queue.append(job)
                 else:
                     self._cancel(job)
-        process.kill()
-        with suppress(OSError):
-            process.communicate()
+        process.end()
         with self._changed:
             self._processes.discard(process)
             if self._queue and not self._closed:
                 self._start()
 
-    def _next(self, process: subprocess.Popen[bytes]) -> Job | None:
+    def _next(self, process: Process) -> Job | None:
         """Wait for a job; None where there is none for long, or the process is no more."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed, SECONDS_KEPT_WARM)
             self._free -= 1
-            if self._closed or not self._queue or process.poll() is not None:
+            if self._closed or not self._queue or not process.is_alive:
                 return None
             job = self._in_turn()[0]
             self._queue.remove(job)
@@ -279,20 +265,19 @@ def _person(job: Job) -> str:
     return next(iter(job.waiting), "").partition(" ")[0]
 
 
-def _computed(process: subprocess.Popen[bytes], job: Job) -> tuple[Any, Exception | None]:
+def _computed(process: Process, job: Job) -> tuple[Any, Exception | None]:
     """Return what a process makes of a job's part: the value, or the error.
 
     Raises:
-        Exception: the process has died.
+        ProcessDiedError: the process has died.
     """
-    assert process.stdin is not None
-    assert process.stdout is not None
     part = job.part
     job.steps = (part.done, part.total) if part.total > 1 else None
-    pickle.dump(pickle.dumps((part.function, part.arguments)), process.stdin)
-    process.stdin.flush()
+    process.send(
+        pickle.dumps(pickle.dumps((part.function, part.arguments)))
+    )  # the inner one is read where errors are told
     while True:
-        message: Message = pickle.load(process.stdout)
+        message = process.answer()
         if message.ended:
             return message.value, message.error
         job.steps = part.done * message.total + message.done, part.total * message.total

@@ -1,12 +1,11 @@
-"""A process that computes what takes long, one call after the other, for pages/kit/heavy.py.
+"""The warm process that computes what takes long, one call after the other, for pages/kit/heavy.py.
 
-It reads pickled calls and writes pickled messages: how far it is, then what came. Both ends are our own, on pipes that
-nobody else has. Random numbers begin anew at each call, as in the script that repeats it.
+It reads pickled calls and writes pickled messages: it is ready, how far it is, what came. Both ends are our own, on
+pipes that nobody else has. Random numbers begin anew at each call, as in the script that repeats it.
 """
 
 import ctypes
 import gc
-import os
 import pickle
 import sys
 import time
@@ -16,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 
@@ -25,8 +24,8 @@ from transformer_core.checkpoints import load
 from transformer_core.progress import listening
 from transformer_core.prompt import Prompt
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.warm_process import stand_by
 
-NICENESS = 10  # pages have priority
 SECONDS_BETWEEN_MESSAGES = 0.2
 
 
@@ -117,10 +116,7 @@ def _that_travels(error: Exception) -> Exception:
 
 def serve() -> None:
     """Compute what is asked until the input ends."""
-    with suppress(OSError, AttributeError):
-        os.nice(NICENESS)
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library's prints are no answers
+    answers = stand_by()
 
     def tell(message: Message) -> None:
         pickle.dump(message, answers, pickle.HIGHEST_PROTOCOL)
@@ -128,10 +124,10 @@ def serve() -> None:
 
     torch.set_num_threads(1)
     first_seed = torch.initial_seed()
-    calls: IO[bytes] = sys.stdin.buffer
+    tell(Message())
     while True:
         try:
-            call = pickle.load(calls)
+            call = pickle.load(sys.stdin.buffer)
         except (EOFError, KeyboardInterrupt):
             return
         torch.manual_seed(first_seed)

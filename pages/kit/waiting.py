@@ -12,9 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.kit.asking import Answer, ask_away, ask_once, forget_answer, question_of
 from pages.kit.experiment import covered, say
-from pages.kit.heavy import Job, ProcessDiedError, pool
+from pages.kit.heavy import Job, pool
 from pages.language import stylesheet, t
 from pages.serving.owners import person
+from transformer_core.warm_process import ProcessDiedError
 
 T = TypeVar("T")
 Height = int | Literal["content"]  # in pixels

@@ -14,7 +14,7 @@ import re
 import secrets
 import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from contextlib import suppress
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import streamlit as st
+from cachetools import LRUCache
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,8 +38,8 @@ SECONDS_KEPT = 365 * 24 * 3_600
 MOST_WRONG, SECONDS_OF_WRONG = 5, 60.0
 SECONDS_ADMITTED = 24 * 3_600.0
 _admitted: dict[str, float] = {}  # administrators' browsers, and since when
-_wrong: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=MOST_WRONG))  # by address
-_given: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=MOST_KEYS))  # keys, by address
+_wrong: LRUCache[str, deque[float]] = LRUCache(MOST_ADDRESSES)  # wrong secrets: when, by address
+_given: LRUCache[str, deque[float]] = LRUCache(MOST_ADDRESSES)  # keys: when, by address
 _lock = threading.Lock()
 
 
@@ -177,15 +178,11 @@ def admit(secret: str) -> bool:
     return right
 
 
-def _recent(known: defaultdict[str, deque[float]], address: str, seconds: float) -> deque[float]:
-    """Return the times that are kept of an address, the old ones dropped; of many addresses, all but the newest go."""
-    times, now = known[address], time.monotonic()
-    del known[address]
-    known[address] = times  # the newest is the last
+def _recent(known: LRUCache[str, deque[float]], address: str, seconds: float) -> deque[float]:
+    """Return the times that are kept of an address, the old ones dropped; of many addresses, the newest are kept."""
+    times, now = known.setdefault(address, deque()), time.monotonic()
     while times and now - times[0] > seconds:
         times.popleft()
-    while len(known) > MOST_ADDRESSES:
-        del known[next(iter(known))]
     return times
 
 

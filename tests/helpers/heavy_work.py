@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pages.kit.heavy import InParts, Part, ProcessDiedError, Work
+from pages.kit.heavy import InParts, Part, Work
 from tests.helpers import tiny_runs
 from tests.helpers.tiny_runs import pass_gate
 from transformer_core.bundle import Bundle
 from transformer_core.progress import counted
+from transformer_core.warm_process import ProcessDiedError
 
 SECONDS_OF_A_PART = 5.0
 

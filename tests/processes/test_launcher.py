@@ -22,6 +22,7 @@ from tests.helpers.tiny_runs import (
     stored_curve,
     wait_for,
 )
+from transformer_core import warm_process
 from transformer_core.training.runs import launcher as module
 from transformer_core.training.runs.errors import FULL, RunError
 from transformer_core.training.runs.launcher import Launcher, Standby
@@ -44,7 +45,7 @@ def workers(monkeypatch):
         begun.append(Forked(command, **how))
         return begun[-1]
 
-    monkeypatch.setattr(module, "subprocess", SimpleNamespace(PIPE=subprocess.PIPE, Popen=start))
+    monkeypatch.setattr(warm_process, "subprocess", SimpleNamespace(PIPE=subprocess.PIPE, Popen=start))
     monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
     yield begun
     for worker in begun:

@@ -4,8 +4,10 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from cachetools import TTLCache
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.testclient import TestClient
@@ -187,3 +189,27 @@ def test_without_a_key_with_a_made_up_one_and_with_anothers_nothing_that_is_not_
         status, said = asked(f"/room/{code}/{name}", headers, {"secret": "", "scene": 1, "stage": "asked"})
         assert (status, "For me" in said) == (404, False)
     assert asked("/runs/underway", headers) == (200, '{"live": [], "ended": null}')
+
+
+def test_a_phone_answers_no_faster_than_a_person_and_a_crowd_no_faster_than_the_server(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, now = client.post("/room/open", json={"lecture": "twelve_scenes"}).json()["code"], [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(module, "_answered", TTLCache(2, 1.0, timer=lambda: now[0]))
+    monkeypatch.setattr(module, "MOST_ANSWERS_A_SECOND", 2)
+
+    def is_too_fast(phone: str, at: float) -> bool:
+        now[0] = at
+        headers = {"Cookie": f"vitrine={signed(phone * 32)}"}
+        return client.post(f"/room/{code}/answer", json={"scene": 1}, headers=headers).status_code == 429
+
+    just_before = module.SECONDS_BETWEEN_ANSWERS - 0.01
+    assert [is_too_fast("a", at) for at in (0.0, just_before, module.SECONDS_BETWEEN_ANSWERS)] == [False, True, False]
+    assert [is_too_fast(*one) for one in (("b", 0.5), ("c", 0.9), ("c", 1.29), ("c", 1.3))] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert len(module._answered) <= 2

@@ -16,14 +16,16 @@ from streamlit.testing.v1 import AppTest
 
 from pages.kit import asking, heavy, waiting
 from pages.kit.asking import ask, ask_away, ask_once, forget_answers
-from pages.kit.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool, ProcessDiedError
+from pages.kit.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool
 from pages.kit.models import open_bundle
 from pages.language import words
 from tests.helpers import PATIENCE
 from tests.helpers.heavy_work import SECONDS_OF_A_PART, Forked, drawn, dying, in_parts, of_model, stepped, wrong
 from tests.helpers.pages import same
 from tests.helpers.tiny_runs import Gate, wait_for
+from transformer_core import warm_process
 from transformer_core.analysis.translation.toy_batch import toy_batch
+from transformer_core.warm_process import ProcessDiedError
 
 
 class Clock:
@@ -86,7 +88,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Pool]:
     """A pool whose process starts quickly."""
-    monkeypatch.setattr(heavy, "subprocess", SimpleNamespace(Popen=Forked, PIPE=None))
+    monkeypatch.setattr(warm_process, "subprocess", SimpleNamespace(Popen=Forked, PIPE=None))
     with used(monkeypatch) as own:
         yield own
 
@@ -162,9 +164,9 @@ def test_a_part_that_takes_longer_than_it_may_is_ended_and_the_others_go_on(
     wait_for(lambda: pool.counts() == (1, 0))
     process = whole.process
     clock.passes(SECONDS_OF_A_PART - 0.1, pool)
-    assert process.poll() is None
+    assert process.is_alive
     clock.passes(0.2, pool)
-    process.wait()
+    wait_for(lambda: not process.is_alive)
     gate.open()
     assert whole.result(60) == (1, 2)
 
@@ -186,7 +188,7 @@ def test_one_who_cancels_ends_it_and_another_who_waits_keeps_it(pool: Pool, cloc
     process = job.process
     pool.leave(job, "ann a")
     clock.passes(SECONDS_LEFT + 1, pool)
-    assert process.poll() is None
+    assert process.is_alive
     assert not job.done()
     pool.leave(job, "bob a")
     clock.passes(SECONDS_LEFT - 0.1, pool)
@@ -194,7 +196,7 @@ def test_one_who_cancels_ends_it_and_another_who_waits_keeps_it(pool: Pool, cloc
     clock.passes(0.2, pool)
     with pytest.raises(CancelledError):
         job.result(60)
-    process.wait()
+    wait_for(lambda: not process.is_alive)
     assert ask_away(drawn, "ann a", count=2).result(60).values.size == 2
 
 
@@ -240,7 +242,7 @@ def test_a_process_that_dies_is_an_error_and_the_next_call_has_another(pool: Poo
     assert found.values.size == 3
     (waiting,) = pool._processes
     os.kill(found.process, signal.SIGKILL)
-    waiting.wait()
+    wait_for(lambda: not waiting.is_alive)
     assert ask_away(drawn, "me here", count=4).result(60).values.size == 4
 
 

@@ -1,10 +1,10 @@
 """Who a visitor is, by which name the server is called, and which runs are underway."""
 
-from collections import defaultdict, deque
 from http.cookies import SimpleCookie
 from pathlib import Path
 
 import pytest
+from cachetools import LRUCache
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -70,7 +70,7 @@ def test_the_server_knows_a_key_by_its_hash_alone() -> None:
 
 def test_an_address_gets_as_many_keys_as_a_crowd_needs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     assert who.MOST_KEYS >= 2 * 500  # phones behind one address, each of which may lose its key once
-    monkeypatch.setattr(who, "_given", defaultdict(lambda: deque(maxlen=3)))
+    monkeypatch.setattr(who, "_given", LRUCache(10))
     monkeypatch.setattr(who, "MOST_KEYS", 3)
     assert [bool(ask_as({"client": ("10.0.0.1", port)})) for port in range(5)] == [True] * 3 + [False] * 2
     assert ask_as({"client": ("10.0.0.2", 1)})

@@ -11,10 +11,10 @@ from pages.hall import lectures as shelf
 from pages.hall import own_lectures as own
 from pages.hall.lectures import Lecture, LectureError
 from pages.hall.take_home import LARGEST_MB, MOST_TOO_SLOW, scene_at_home, take_home
-from pages.kit.heavy import ProcessDiedError
 from pages.language import LANGUAGES, words
 from pages.link import Link, reading
 from tests.helpers.pages import first_screen, run, told
+from transformer_core.warm_process import ProcessDiedError
 
 EVIL = """---
 title: <img src=x onerror=alert(1)> ![a](http://evil.example/p.png)

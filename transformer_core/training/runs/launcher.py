@@ -5,9 +5,6 @@ second. Workers outlive their server. The lines that they read and write are des
 """
 
 import json
-import os
-import queue
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,28 +21,17 @@ from transformer_core.training.runs.store.records import ENDED, Estimate
 from transformer_core.training.runs.store.run_store import NEVER_STARTED, RunStore
 from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.spec import RunSpec
+from transformer_core.warm_process import WarmProcess
 
-COMMAND = (sys.executable, "-m", "transformer_core.training.runs.worker.process")
-PROJECT = Path(__file__).parents[4]
-LAST_LINES = 3
+COMMAND = (sys.executable, "-P", "-m", "transformer_core.training.runs.worker.process")
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}  # idle threads sleep; GPUs repeat
 SECONDS_BETWEEN_LOOKS, SECONDS_BEFORE_NEXT = 1.0, 8.0
 PATIENCE_WITH_BUSY = 1.5
 PATIENCE_WITH_START, PATIENCE_WITH_IMPORTS = 5.0, 120.0
 PATIENCE_WITH_ESTIMATE = 120.0
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a worker: idle threads sleep, and matrix products on a GPU are deterministic."""
-    path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))
-    return {
-        **os.environ,
-        "PYTHONPATH": path,
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
-    }
-
-
-class Standby:
+class Standby(WarmProcess[dict[str, Any]]):
     """A worker process as its launcher sees it: it waits, with everything imported, for a request.
 
     Args:
@@ -57,90 +43,30 @@ class Standby:
 
     def __init__(self, command: Sequence[str] = COMMAND) -> None:
         self.turn = threading.Lock()
-        self.ready = threading.Event()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the process
-        try:
-            with in_words("the worker cannot be started"):
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=self._errors,
-                    env=environment(),
-                    start_new_session=True,
-                )
-        except RunError:
-            self._errors.close()
-            raise
-        self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._listen, name="standby", daemon=True).start()
+        with in_words("the worker cannot be started"):
+            super().__init__(
+                command, lambda pipe: json.loads(pipe.readline()), environment=ENVIRONMENT, keeps_errors=True
+            )
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self._process.poll() is None
-
-    def send(self, request: dict[str, Any]) -> None:
+    def ask(self, **request: str | None) -> None:
         """Send a request; a worker that is not ready yet reads it later.
 
         Raises:
-            RunError: the process has died.
+            RunError: the worker has died.
         """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            raise RunError(f"the worker has died{self._last_words()}") from None
+        self.send(json.dumps(request).encode() + b"\n")
 
-    def answer(self, patience: float) -> dict[str, Any] | None:
-        """Return the next answer, or None where there is none within `patience` seconds.
-
-        Raises:
-            RunError: the worker answers with an error, or has died.
-        """
-        try:
-            answer = self._answers.get(timeout=patience)
-        except queue.Empty:
-            return None
-        if answer is None:
-            raise RunError(f"the worker has died{self._last_words()}")
+    def answer(self, patience: float | None = None) -> dict[str, Any]:
+        """Return the next answer, as WarmProcess.answer; where that is an error, raise RunError."""
+        answer = super().answer(patience)
         if "error" in answer:
             raise RunError(answer["error"])
         return answer
 
-    def detach(self) -> None:
-        """Close the connection to a worker that has a run; it goes on alone."""
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-        self._errors.close()
-
-    def dismiss(self, *, at_once: bool = False) -> None:
-        """End a worker that has no run; `at_once` kills it."""
-        self.detach()
-        if at_once:
-            self._process.kill()
-        self._process.wait()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                answer = json.loads(line)
-                if "ready" in answer:
-                    self.ready.set()
-                else:
-                    self._answers.put(answer)
-        self._answers.put(None)
-        self._process.wait()
-
-    def _last_words(self) -> str:
-        with suppress(OSError, ValueError):
-            self._errors.seek(0)
-            lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]
-            return f": {without_paths(' / '.join(lines))[:400]}" if lines else ""
-        return ""
+    def died(self) -> RunError:
+        """Return the error that says that the worker has died, and its last words."""
+        words = without_paths(self.last_words())[:400]
+        return RunError(f"the worker has died{words and f': {words}'}")
 
 
 class Launcher:
@@ -238,12 +164,14 @@ class Launcher:
             raise RunError("others wait for estimates; try again later")
         try:
             with _folder_with(spec, data) as folder, self._taking_turns() as standby:
-                standby.send({"do": "estimate", "spec": spec.to_json(), "folder": folder and str(folder)})
-                answer = standby.answer(PATIENCE_WITH_ESTIMATE)
-                if answer is None:
-                    standby.dismiss(at_once=True)
-                    raise RunError(f"the estimate takes more than {PATIENCE_WITH_ESTIMATE:g} s; use less data")
-                return Estimate(**answer["estimate"])
+                standby.ask(do="estimate", spec=spec.to_json(), folder=folder and str(folder))
+                try:
+                    return Estimate(**standby.answer(PATIENCE_WITH_ESTIMATE)["estimate"])
+                except TimeoutError as late:
+                    standby.end()
+                    raise RunError(
+                        f"the estimate takes more than {PATIENCE_WITH_ESTIMATE:g} s; use less data"
+                    ) from late
         finally:
             self._estimating.release()
 
@@ -256,7 +184,7 @@ class Launcher:
                 self._timer.cancel()
             standby, self._standby = self._standby, None
         if standby is not None:
-            standby.dismiss(at_once=True)
+            standby.end()
 
     def _enter(self, store: RunStore, require: Callable[[], None]) -> None:
         """Put a run into the queue, and start it if it is its turn."""
@@ -280,7 +208,7 @@ class Launcher:
         """
         try:
             standby = self._taken_standby()
-            standby.send({"do": "run", "folder": str(folder.absolute())})
+            standby.ask(do="run", folder=str(folder.absolute()))
         except RunError as error:
             _withdraw(folder, claim, error)
             raise
@@ -331,14 +259,15 @@ def _has_taken(standby: Standby, folder: Path, claim: FileLock, patience: float)
         RunError: it does not take it; the run has left the queue.
     """
     try:
-        if standby.answer(patience) is None:
-            return False
+        standby.answer(patience)
+    except TimeoutError:
+        return False
     except RunError as error:
         _withdraw(folder, claim, error)
-        standby.dismiss(at_once=True)
+        standby.end()
         raise
     claim.release()
-    standby.detach()
+    standby.let_go()
     return True
 
 
@@ -346,7 +275,7 @@ def _wait_for(standby: Standby, folder: Path, claim: FileLock) -> None:
     """Wait for a worker that still imports what it needs; a reason why it takes no run is left in the run's log."""
     with suppress(RunError):
         if not _has_taken(standby, folder, claim, PATIENCE_WITH_IMPORTS):
-            standby.dismiss(at_once=True)
+            standby.end()
             _withdraw(folder, claim, RunError(f"the worker did not start within {PATIENCE_WITH_IMPORTS:g} s"))
 
 

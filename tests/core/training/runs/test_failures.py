@@ -187,11 +187,11 @@ def test_a_model_too_large_for_two_frames_is_refused_before_it_is_made(tmp_path)
 
 
 def test_a_worker_that_cannot_begin_leaves_its_reason_where_readers_look(tmp_path):
-    store, answers = RunList(tmp_path).create(SPEC), io.StringIO()
+    store, answers = RunList(tmp_path).create(SPEC), io.BytesIO()
     Queue(tmp_path).join(store.id)
     (store.folder / DATABASE).mkdir()
     process._run(store.folder, process.LastTask(tiny_task), first_two, answers)
-    assert "may not be opened or written" in answers.getvalue()
+    assert b"may not be opened or written" in answers.getvalue()
     (store.folder / DATABASE).rmdir()
     assert Queue(tmp_path).runs() == []
     status = store.status()

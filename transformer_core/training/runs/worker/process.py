@@ -48,8 +48,8 @@ from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.state import save_run
 from transformer_core.training.tasks.task import Points, Task
+from transformer_core.warm_process import stand_by
 
-NICENESS = 10
 NOT_THE_TASKS = ("name", "frames", "threads", "origin")
 TINY = ModelConfig(vocab_size=16, d_model=8, n_heads=2, d_ff=8, n_layers=1, max_len=8)
 
@@ -87,10 +87,7 @@ def main(make_task: TaskMaker, make_layouts: LayoutMaker) -> None:
         make_task: from a spec, a folder and a device to the task.
         make_layouts: see LayoutThread.
     """
-    with suppress(OSError, AttributeError):
-        os.nice(NICENESS)  # pages have priority
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library's prints are no answers
+    answers = stand_by()
     tasks = LastTask(make_task)
     warm_up()
     _answer(answers, {"ready": True})
@@ -138,7 +135,7 @@ def _estimate(request: dict[str, Any], tasks: LastTask) -> dict[str, Any]:
         return {"error": words_of(error)}
 
 
-def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[str]) -> bool:
+def _run(folder: Path, tasks: LastTask, make_layouts: LayoutMaker, answers: IO[bytes]) -> bool:
     """Do the run that the launcher gave, and tell whether the process may go on with others."""
     try:
         session = Session(RunStore(folder), tasks, make_layouts)
@@ -198,9 +195,10 @@ def _work(session: Session, folder: Path) -> bool:
     return not ended.is_set()
 
 
-def _answer(answers: IO[str], answer: dict[str, Any]) -> None:
+def _answer(answers: IO[bytes], answer: dict[str, Any]) -> None:
     with suppress(BrokenPipeError):
-        print(json.dumps(answer), file=answers, flush=True)
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
 
 
 if __name__ == "__main__":
