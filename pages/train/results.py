@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import streamlit as st
@@ -18,7 +18,7 @@ from transformer_core.shares import interval
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.records import StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.tasks.make import UNDAMAGED
+from transformer_core.training.tasks.make import TRAINED_ON, UNDAMAGED
 
 MUCH = 10.0  # points
 
@@ -60,7 +60,8 @@ class Outcome:
     @property
     def best_rule(self) -> str | None:
         """The best of the simple rules, None where there are none."""
-        return max((name for name in self.baselines if name != UNDAMAGED), key=self.baselines.__getitem__, default=None)
+        rules = (name for name in self.baselines if name not in (UNDAMAGED, TRAINED_ON))
+        return max(rules, key=self.baselines.__getitem__, default=None)
 
     @property
     def verdict(self) -> str:
@@ -77,6 +78,20 @@ class Outcome:
         if self.lead < LITTLE:
             return "nothing"
         return "holds" if self.lead > self.spread("held_out") else "unsure"
+
+
+def healed_words(found: Outcome) -> str:
+    """Return in words how a healed model compares with the undamaged one after the same training; nothing for others.
+
+    They are told apart where the difference is more than both shares' intervals together make likely.
+    """
+    if TRAINED_ON not in found.baselines:
+        return ""
+    whole = found.baselines[TRAINED_ON]
+    lead = points(whole, found.held_out)
+    spread = math.hypot(found.spread("held_out"), replace(found, held_out=whole).spread("held_out"))
+    case = "level" if abs(lead) <= spread else "above" if lead > 0 else "below"
+    return t(f"result.healed_{case}", whole=f"{whole:.1%}", lead=f"{abs(lead):.1f}", step=f"{found.step:,}")
 
 
 def outcome(store: RunStore) -> Outcome | None:
@@ -129,7 +144,7 @@ def show_results(store: RunStore) -> None:
             place.metric(label, f"{value:.1%}")
         measured, points = _measured(store), store.points()
         apart = t(f"result.apart_{points_apart(*measured, points)}") if measured and points else ""
-        st.markdown(joined(*filter(None, (said, verdict_words(found), apart))))
+        st.markdown(joined(*filter(None, (said, healed_words(found), verdict_words(found), apart))))
         if kind == "classifier":
             _show_trust(store)
         for note in store.facts().get("notes", []):

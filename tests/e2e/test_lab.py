@@ -163,3 +163,8 @@ def test_damaged_weights_heal_in_a_run_whose_film_has_the_undamaged_accuracy(pag
         100 * accuracy_on_reviews(heal_spec(BUNDLE, changes, steps=10)), abs=0.06
     )
     page.wait_for_function("said => drawnTexts.has(said)", arg=f"before the damage {said[0]}")
+    control = page.locator("[data-testid=stMetric]").filter(has_text="Undamaged, trained as long")
+    expect(control).to_be_visible()
+    reached = re.search(r"\d+\.\d%", control.inner_text())
+    assert reached is not None
+    expect(page.get_by_text(f"given the same 10 steps, reaches {reached[0]}")).to_be_visible()

@@ -5,7 +5,7 @@ Vaswani et al. 2017, section 5; gradient clipping: Pascanu et al. 2013, algorith
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -62,6 +62,7 @@ class Run:
             length of a batch is its number of examples.
         steps_per_epoch: how many batches an epoch has.
         config: how to train.
+        zeros: of parameters by name, which of their numbers are set to 0 after each step, as pruned weights are.
 
     Raises:
         ValueError: steps_per_epoch is less than 1.
@@ -75,6 +76,7 @@ class Run:
         *,
         steps_per_epoch: int,
         config: TrainConfig,
+        zeros: Mapping[str, Tensor] | None = None,
     ) -> None:
         if steps_per_epoch < 1:
             raise ValueError(f"steps_per_epoch={steps_per_epoch} must be at least 1: there is nothing to train on")
@@ -83,6 +85,8 @@ class Run:
         self.optimizer = make_optimizer(model, config)
         self.device = next(model.parameters()).device
         self._objective, self._batches = objective, batches
+        named = dict(model.named_parameters())
+        self._zeros = [(named[name], mask) for name, mask in (zeros or {}).items()]
         self.random_states: dict[str, Tensor] | None = None
 
     def steps(self) -> Iterator[TrainingStep]:
@@ -122,6 +126,9 @@ class Run:
                 f"learning_rate={learning_rate:g} may be too high"
             )
         self.optimizer.step()
+        with torch.no_grad():
+            for parameter, mask in self._zeros:
+                parameter.masked_fill_(mask, 0.0)
         self.step += 1
         seconds = time.perf_counter() - started
         return TrainingStep(self.step, epoch, loss.item(), learning_rate, gradient_norm, seconds, len(batch))

@@ -82,7 +82,7 @@ function accuracyChart(reel, others, colours, words) {
   const guides = Object.entries(reel.baselines)
     .filter(([, value]) => Number.isFinite(value))
     .map(([name, value]) => {
-      const undamaged = name === "undamaged";
+      const undamaged = name.startsWith("undamaged");
       const label = `${words[`baseline_${name}`] ?? name} ${percent(value, undamaged ? 1 : 0)}`;
       return undamaged ? { value, label, stroke: colours.held_out, dash: [10, 4], width: 1.8 } : { value, label };
     });

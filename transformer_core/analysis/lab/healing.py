@@ -1,6 +1,7 @@
 """Healing: a damaged model trains on, from exactly its damaged weights, until it answers as it did, or does not.
 
-Pruning followed by more training: Han et al. 2015, section 3.3.
+Pruning followed by more training, in which pruned weights stay 0: Han et al. 2015, section 3.3. A low rank and rounding
+do not hold. The undamaged model is trained as long for comparison: see Session.
 """
 
 import math

@@ -20,6 +20,7 @@ from transformer_core.training.tasks.sequences import letters_of, pair_task, seq
 from transformer_core.training.tasks.task import Task
 
 UNDAMAGED = "undamaged"  # among a run's baselines: what the model reached as it was
+TRAINED_ON = "undamaged_trained"  # and what it reached once it was trained as the damaged one
 MOST_BYTES = 512 << 20  # as a run's frames may take
 
 
@@ -88,6 +89,7 @@ def _compared(task: Task, begun: Bundle) -> Task:
         task,
         measure=lambda model, thorough: task.measure(model, True),
         baselines={UNDAMAGED: reached, **task.baselines},
+        begun=begun.model,
     )
 
 

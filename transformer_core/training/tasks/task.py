@@ -61,6 +61,7 @@ class Task:
         counts: how many examples a thorough measure takes of "train" and "held_out"; empty where it counts no examples.
         points: examples to follow; None where the kind of model has no sentence vector.
         prompt: a text to use where the user has typed none.
+        begun: the undamaged model that a run begins with, in evaluation mode; None where it begins otherwise.
     """
 
     kind: str
@@ -75,6 +76,7 @@ class Task:
     baselines: Measures = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     points: Points | None = None
+    begun: nn.Module | None = None
 
 
 def sample_size(lengths: Sequence[int]) -> int:

@@ -1,12 +1,15 @@
 """A session, in this process: what a run leaves on disk; recording changes nothing; layouts follow."""
 
+import copy
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from tests.helpers.engine import shipped
 from tests.helpers.tiny_runs import (
     LABELS,
     SPEC,
@@ -17,7 +20,11 @@ from tests.helpers.tiny_runs import (
     tiny_task,
     wait_for,
 )
+from transformer_core.analysis.lab.changes import code_of
+from transformer_core.analysis.lab.healing import beginning_of, heal_spec
+from transformer_core.analysis.lab.weights import WeightEdit
 from transformer_core.checkpoints import load
+from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.worker import recorder
@@ -25,6 +32,9 @@ from transformer_core.training.runs.worker import session as session_module
 from transformer_core.training.runs.worker.layout_thread import LayoutThread, continued_layouts
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
+from transformer_core.training.tasks.make import TRAINED_ON, make_task
+
+OTHER_MATRIX = "encoder.stack.layers.0.self_attention.value_proj.weight"
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +193,33 @@ def test_pictures_drawn_after_an_interruption_are_those_that_would_have_been(tmp
         np.testing.assert_array_equal(ours.xy, theirs.xy)
         assert ours.measures == theirs.measures
     assert {"trustworthiness", "displacement", "neighbours_train", "neighbours_held_out"} == set(theirs.measures)
+
+
+def test_pruned_weights_stay_zero_while_they_heal_beside_the_undamaged_model_with_the_same_training(
+    tmp_path: Path,
+) -> None:
+    bundle = shipped("sentiment")
+    name = "encoder.stack.layers.1.feed_forward.inner_proj.weight"
+    changes = (code_of(WeightEdit(name, "prune", 0.9)), code_of(WeightEdit(OTHER_MATRIX, "noise", 0.5)))
+    spec = heal_spec(bundle, changes, steps=10)
+    spec = replace(spec, data=replace(spec.data, held_out=60), points=40, frames=8)
+    store = RunList(tmp_path).create(spec, beginning=beginning_of(bundle, changes))
+    Session(store, make_task, first_two).work()
+    assert store.status().state == "finished", store.status().message
+    healed, begun = (dict(store.model(frame).model.named_parameters()) for frame in (None, 0))
+    zeros = begun[name] == 0
+    assert zeros.float().mean() == pytest.approx(0.9, abs=0.01)
+    assert torch.equal(healed[name] == 0, zeros)
+    assert not torch.equal(healed[name], begun[name])
+    assert not (healed[OTHER_MATRIX] == 0).any()
+    task = make_task(spec, store.folder)
+    alone = Run(
+        copy.deepcopy(bundle.model).requires_grad_(True),
+        task.objective,
+        task.batches,
+        steps_per_epoch=task.steps_per_epoch,
+        config=spec.training,
+    )
+    assert len(list(alone.steps())) == store.status().step == 10
+    reached = task.measure(alone.model.eval(), True)["held_out_accuracy"]
+    assert store.facts()["baselines"][TRAINED_ON] == pytest.approx(reached, abs=1 / 60)

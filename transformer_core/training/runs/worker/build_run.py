@@ -1,5 +1,6 @@
 """From a spec to a run of the training loop: fresh, branched off from another run's frame, or continued."""
 
+import copy
 import dataclasses
 import hashlib
 import math
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_core.bundle import MODELS
 from transformer_core.bundle_files import BundleError, check_headers
@@ -104,9 +105,23 @@ def build_run(
             initialize_normally(model)
     if spec.takes_weights and folder is not None:
         _take_over(model, folder, tokenizer_sha256)
-    return Run(
-        model.to(device), task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=spec.training
-    )
+    model, sizes = model.to(device), {"steps_per_epoch": task.steps_per_epoch, "config": spec.training}
+    return Run(model, task.objective, task.batches, **sizes, zeros=_pruned(model, spec))
+
+
+def _pruned(model: nn.Module, spec: RunSpec) -> dict[str, Tensor]:
+    """Return which numbers of pruned matrices are 0, which they stay (Han et al. 2015, section 3.3)."""
+    edits = () if spec.start is None else spec.start.edits
+    names = {name for _, name, operation, *_ in edits if operation == "prune"}
+    return {name: parameter == 0 for name, parameter in model.named_parameters() if name in names}
+
+
+def control_run(spec: RunSpec, task: Task) -> Run | None:
+    """Return a run that trains the undamaged model as a damaged one is trained; None where the run began otherwise."""
+    if task.begun is None:
+        return None
+    model = copy.deepcopy(task.begun).requires_grad_(True)
+    return Run(model, task.objective, task.batches, steps_per_epoch=task.steps_per_epoch, config=spec.training)
 
 
 def prepare(store: RunStore, writer: RunWriter, make_task: TaskMaker) -> Prepared:

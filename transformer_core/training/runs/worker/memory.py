@@ -73,7 +73,8 @@ def needed(run: Run, task: Task) -> int:
     batch = max(islice(task.batches(0), TRIED_BATCHES), key=_cells)
     rows = min(len(batch), max(1, TRIED_CELLS * len(batch) // max(_cells(batch), 1)))
     activations = _kept_for_backward(run, task, _first(batch, rows)) * len(batch) // rows
-    return max(COPIES_IN_STEP * weights + int(MARGIN * activations), COPIES_IN_SAVING * weights)
+    control = 0 if task.begun is None else COPIES_IN_STEP * weights  # the undamaged model is trained as well
+    return control + max(COPIES_IN_STEP * weights + int(MARGIN * activations), COPIES_IN_SAVING * weights)
 
 
 def require_memory(run: Run, task: Task) -> None:

@@ -22,11 +22,12 @@ from transformer_core.training.runs.store.folder import (
 )
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.store.slots import Queue
-from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, prepare
+from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, control_run, prepare
 from transformer_core.training.runs.worker.control import Control
 from transformer_core.training.runs.worker.finish_run import finish_run
 from transformer_core.training.runs.worker.layout_thread import LayoutMaker, LayoutThread
 from transformer_core.training.state import forget_run, save_run
+from transformer_core.training.tasks.make import TRAINED_ON
 
 SECONDS_BETWEEN_LOOKS, SECONDS_TO_LET_GO = 0.1, 30.0
 SECONDS_BETWEEN_COMMITS = 0.1
@@ -69,7 +70,7 @@ class Progress:
 
     def __init__(self, prepared: Prepared, folder: Path, writer: RunWriter, layout_thread: LayoutThread | None) -> None:
         self.seconds = prepared.seconds
-        self._run, self._recorder = prepared.run, prepared.recorder
+        self._run, self._recorder, self._without_control = prepared.run, prepared.recorder, prepared.task.begun is None
         self._folder, self._writer, self._layout_thread = folder, writer, layout_thread
         self._pace = Pace()
         self._rows: list[StepRow] = []
@@ -113,7 +114,8 @@ class Progress:
         if not self._rows:
             return
         run = self._run
-        left = self._pace.seconds_left(run.total_steps - run.step, self._recorder.frames_after(run.step))
+        steps = run.total_steps - run.step + (0 if self._without_control else run.total_steps)
+        left = self._pace.seconds_left(steps, self._recorder.frames_after(run.step))
         self._writer.add_steps(self._rows, run.step / run.steps_per_epoch, left)
         self._rows, self._committed = [], time.monotonic()
 
@@ -256,9 +258,23 @@ class Session:
                     raise _Stopped
             if self._writer.unpublished():
                 raise RunError(self._layout_thread.message)
+        self._train_control(prepared)
         finish_run(self._store, self._writer, prepared, progress.seconds)
         forget_run(self._store.folder / STATE)
         self.control.enter("finished", message="" if self._layout_thread is None else self._layout_thread.message)
+
+    def _train_control(self, prepared: Prepared) -> None:
+        """Note what the undamaged model reaches with the same training; a stop leaves that unknown."""
+        control = control_run(self._store.spec, prepared.task)
+        if control is None:
+            return
+        with suppress(DivergedError):
+            for _ in control.steps():
+                if self.control.request == "stop":
+                    return
+            reached = prepared.task.measure(control.model.eval(), True)["held_out_accuracy"]
+            prepared.facts["baselines"] = {TRAINED_ON: reached, **prepared.facts["baselines"]}
+            self._writer.set_facts({"baselines": prepared.facts["baselines"]})
 
     def _stop(self) -> None:
         self._leave_layouts(PATIENCE_WITH_LAYOUTS)
