@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.kit.asking import Answer
 from pages.kit.url import current, keep, read_switch, widget_key, written_switch
-from pages.language import t, with_minus
+from pages.language import joined, t, with_minus
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class Cover:
             lead = t("try.shown", outcome=measured)
         else:
             lead = t("try.right") if self.guess == outcome else t("try.wrong", outcome=measured)
-        words = f"{lead}\n\n{sentence}" if sentence else lead
+        words = joined(lead, sentence) if sentence else lead
         with self.place, nullcontext() if of is None else as_old(of, key=self.name):
             if covered():
                 say(words)

@@ -213,6 +213,7 @@ def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
         say(_difference(found))
         worse = int((found.change < 0).sum())
         note = view.bundle.kind if view.bundle.read_held_out is None else "own"
+        note = "verdicts" if note == "classifier" and same else note
         say(t(f"lab.set_note_{note}", texts=len(found.change), worse=worse), small=True)
 
 

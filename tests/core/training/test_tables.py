@@ -200,9 +200,10 @@ cells = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 
 @given(st.lists(st.tuples(cells, st.sampled_from(["a", "b", "c"])), min_size=1), st.sampled_from(DELIMITERS), st.data())
 def test_every_row_is_read_or_counted(rows, delimiter, data):
-    raw = table_bytes([("text", "label"), ("first", "a"), ("second", "b"), *rows], delimiter)
+    first = [("first", "a"), ("second", "b"), ("third", "a")]  # a label of one row above all others would be the names
+    raw = table_bytes([("text", "label"), *first, *rows], delimiter)
     table = read_table(raw, "text", "label", delimiter=delimiter, encoding="utf-8", has_header=True)
-    assert len(table) + table.broken.counts["empty_text"] == len(rows) + 2 == len(table) + len(table.broken)
+    assert len(table) + table.broken.counts["empty_text"] == len(rows) + 3 == len(table) + len(table.broken)
 
 
 @given(
