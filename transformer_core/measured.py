@@ -5,27 +5,37 @@ Measures are of texts that the model never learned from; evaluation/weak_sides.p
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
 
 from transformer_core.bundle_files import BundleError, check_size
-from transformer_core.stored import number, whole_number
+from transformer_core.untrusted.schema import Share, check_printable, checked
 
 MEASURED = "measured.json"
 LARGEST = 256 << 10
-MOST_ROWS, LONGEST_NAME, MOST_TEXTS = 400, 80, 10**9
 FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
-UNITS = ("review", "sentence", "caption", "story", "line", "poem")
-MEASURES = ("rarity", "nats_a_token")
-LOOKS = ("above", "rhyme")
-LARGEST_VALUE = 1e3
-LONGEST_TRAINING = 1e6  # minutes
+Unit = Literal["review", "sentence", "caption", "story", "line", "poem"]
+UNITS = get_args(Unit)
+Look = Literal["above", "rhyme"]
+LOOKS = get_args(Look)
 FEWEST = 30  # texts, for a share to be reported
 OTHERS = ("usual", "trained", "sureness", "verse")
 COUNTS = "learned"
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+CountOrNone = Annotated[int, Meta(ge=0, le=10**9)]
+Counts = Annotated[tuple[CountOrNone, CountOrNone], Meta(description="a list of two numbers")]
+Shares = Annotated[tuple[Share, Share], Meta(description="a list of two numbers")]
+Place = Annotated[int, Meta(ge=0, le=400)]
+Value = Annotated[float, Meta(ge=0, le=1e3)]
+Minutes = Annotated[float, Meta(ge=0, le=1e6)]
+Name = Annotated[str, Meta(min_length=1, max_length=80, description="a printable name of at most 80 characters")]
+NameOrNone = Annotated[str, Meta(max_length=80, description="a printable name of at most 80 characters")]
+ROWS = Meta(max_length=400, description="a list of at most 400 objects")
 
 
 def interval(share: float, count: int) -> tuple[float, float]:
@@ -46,11 +56,17 @@ class Slice:
         texts, right: how many, and how many of them were classified correctly.
     """
 
-    data: str
-    unit: str
+    data: Name
+    unit: Unit
     features: tuple[str, ...]
-    texts: int
-    right: int
+    texts: Count
+    right: CountOrNone
+
+    def __post_init__(self) -> None:
+        check_printable(self, "data")
+        if self.features != tuple(name for name in FEATURES if name in self.features):
+            raise ValueError(f"features={self.features!r:.80} must be of {', '.join(FEATURES)}, in this order")
+        _check_right(self)
 
     @property
     def accuracy(self) -> float:
@@ -73,10 +89,18 @@ class Sureness:
         texts, right: as of Slice.
     """
 
-    words: tuple[int, int]
-    probability: tuple[float, float]
-    texts: int
-    right: int
+    words: Counts
+    probability: Shares
+    texts: Count
+    right: CountOrNone
+
+    def __post_init__(self) -> None:
+        _check_right(self)
+
+
+def _check_right(row: Slice | Sureness) -> None:
+    if row.right > row.texts:
+        raise ValueError(f"right={row.right} must be at most texts={row.texts}")
 
 
 @dataclass(frozen=True)
@@ -91,13 +115,18 @@ class Usual:
         median, high: of the texts; high is the 95th percentile.
     """
 
-    data: str
-    unit: str
-    measure: str
-    tokens: tuple[int, int]
-    texts: int
-    median: float
-    high: float
+    data: Name
+    unit: Unit
+    measure: Literal["rarity", "nats_a_token"]
+    tokens: Counts
+    texts: Count
+    median: Value
+    high: Value
+
+    def __post_init__(self) -> None:
+        check_printable(self, "data")
+        if self.median > self.high:
+            raise ValueError(f"median={self.median} must be at most high={self.high}")
 
 
 @dataclass(frozen=True)
@@ -113,12 +142,15 @@ class Trained:
         precision: of the matrix products, as in TrainConfig; empty where it is not on record.
     """
 
-    stage: str
-    steps: int
-    cpu_minutes: float
-    minutes: float
-    device: str
-    precision: str
+    stage: NameOrNone
+    steps: Count
+    cpu_minutes: Minutes
+    minutes: Minutes
+    device: Name
+    precision: NameOrNone
+
+    def __post_init__(self) -> None:
+        check_printable(self, "stage", "device", "precision")
 
 
 @dataclass(frozen=True)
@@ -133,13 +165,13 @@ class HeadLook:
         places: how many characters the means are over.
     """
 
-    look: str
-    layer: int
-    head: int
-    weight: float
-    uniform: float
-    worth: float
-    places: int
+    look: Annotated[Look, Meta(description=f"one of {', '.join(LOOKS)}")]
+    layer: Place
+    head: Place
+    weight: Share
+    uniform: Share
+    worth: Annotated[float, Meta(ge=-1e3, le=1e3)]
+    places: Count
 
 
 @dataclass(frozen=True)
@@ -150,12 +182,12 @@ class Measured:
         learned: how often each entry of the vocabulary stands in what the model learned from; empty if not known.
     """
 
-    slices: tuple[Slice, ...] = ()
-    usual: tuple[Usual, ...] = ()
-    trained: tuple[Trained, ...] = ()
-    sureness: tuple[Sureness, ...] = ()
-    verse: tuple[HeadLook, ...] = ()
-    learned: tuple[int, ...] = field(default=(), repr=False, hash=False)
+    slices: Annotated[tuple[Slice, ...], ROWS] = ()
+    usual: Annotated[tuple[Usual, ...], ROWS] = ()
+    trained: Annotated[tuple[Trained, ...], ROWS] = ()
+    sureness: Annotated[tuple[Sureness, ...], ROWS] = ()
+    verse: Annotated[tuple[HeadLook, ...], ROWS] = ()
+    learned: tuple[CountOrNone, ...] = field(default=(), repr=False, hash=False)
 
     def usual_at(self, measure: str, tokens: int) -> Usual | None:
         """Return the usual values of a measure for texts of so many tokens, or of the nearest length.
@@ -247,97 +279,6 @@ def read_measured(folder: Path) -> Measured:
         return NOTHING_MEASURED
     check_size(path, LARGEST)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError("it must hold an object")
-        return Measured(
-            tuple(_slice(row) for row in _rows(found, "slices")),
-            tuple(_usual(row) for row in _rows(found, "usual")),
-            tuple(_trained(row) for row in _rows(found, "trained")),
-            tuple(_sureness(row) for row in _rows(found, "sureness")),
-            tuple(_head_look(row) for row in _rows(found, "verse")),
-            _counts(found.get(COUNTS, [])),
-        )
+        return checked(json.loads(path.read_text(encoding="utf-8")), Measured)
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error
-
-
-def _rows(found: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    rows = found.get(name, [])
-    if not isinstance(rows, list) or len(rows) > MOST_ROWS or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{name} must be a list of at most {MOST_ROWS} objects")
-    return rows
-
-
-def _counts(found: Any) -> tuple[int, ...]:
-    if not isinstance(found, list) or any(type(count) is not int or not 0 <= count <= MOST_TEXTS for count in found):
-        raise ValueError(f"{COUNTS}={found!r:.80} must be a list of whole numbers from 0 to {MOST_TEXTS}")
-    return tuple(found)
-
-
-def _slice(row: Mapping[str, Any]) -> Slice:
-    features = row.get("features")
-    if not isinstance(features, list) or features != [name for name in FEATURES if name in features]:
-        raise ValueError(f"features={features!r:.80} must be of {', '.join(FEATURES)}, in this order")
-    texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
-    if right > texts:
-        raise ValueError(f"right={right} must be at most texts={texts}")
-    return Slice(_name(row), _one_of(row, "unit", UNITS), tuple(features), texts, right)
-
-
-def _usual(row: Mapping[str, Any]) -> Usual:
-    median, high = (number(row, name, 0, LARGEST_VALUE) for name in ("median", "high"))
-    if median > high:
-        raise ValueError(f"median={median} must be at most high={high}")
-    texts, measure = whole_number(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
-    tokens = _range_of(row, "tokens")
-    return Usual(_name(row), _one_of(row, "unit", UNITS), measure, tokens, texts, median, high)
-
-
-def _sureness(row: Mapping[str, Any]) -> Sureness:
-    texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
-    if right > texts:
-        raise ValueError(f"right={right} must be at most texts={texts}")
-    words = _range_of(row, "words")
-    probability = tuple(number(end, "probability", 0, 1) for end in _ends(row, "probability"))
-    return Sureness(words, probability, texts, right)  # type: ignore[arg-type]
-
-
-def _range_of(row: Mapping[str, Any], name: str) -> tuple[int, int]:
-    low, high = (whole_number(end, name, 0, MOST_TEXTS) for end in _ends(row, name))
-    return low, high
-
-
-def _ends(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return both ends of a range, each as a row of its own under the same name."""
-    ends = row.get(name)
-    if not isinstance(ends, list) or len(ends) != 2:
-        raise ValueError(f"{name}={ends!r:.80} must be a list of two numbers")
-    return [{name: end} for end in ends]
-
-
-def _head_look(row: Mapping[str, Any]) -> HeadLook:
-    layer, head = (whole_number(row, name, 0, MOST_ROWS) for name in ("layer", "head"))
-    weight, uniform = (number(row, name, 0, 1) for name in ("weight", "uniform"))
-    worth = number(row, "worth", -LARGEST_VALUE, LARGEST_VALUE)
-    look, places = _one_of(row, "look", LOOKS), whole_number(row, "places", 1, MOST_TEXTS)
-    return HeadLook(look, layer, head, weight, uniform, worth, places)
-
-
-def _trained(row: Mapping[str, Any]) -> Trained:
-    cpu_minutes, minutes = (number(row, name, 0, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
-    steps, precision = whole_number(row, "steps", 1, MOST_TEXTS), _name(row, "precision", 0)
-    return Trained(_name(row, "stage", 0), steps, cpu_minutes, minutes, _name(row, "device"), precision)
-
-
-def _name(row: Mapping[str, Any], of: str = "data", least: int = 1) -> str:
-    name = row.get(of)
-    if not isinstance(name, str) or not least <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"{of}={name!r:.80} must be a printable name of at most {LONGEST_NAME} characters")
-    return name
-
-
-def _one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
-    if row.get(name) not in allowed:
-        raise ValueError(f"{name}={row.get(name)!r:.80} must be one of {', '.join(allowed)}")
-    return row[name]

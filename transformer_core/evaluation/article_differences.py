@@ -7,12 +7,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from transformer_core.analysis.source import ROOT
-from transformer_core.config import require_choice
-from transformer_core.stored import number, whole_number
 from transformer_core.training.spec import RunSpec
+from transformer_core.untrusted.schema import Share, checked
 
 FILE = ROOT / "assets" / "measured" / "article_differences.json"
 CHOICES = {
@@ -25,7 +26,9 @@ CHOICES = {
     "positions": ("positions",),
     "activation": ("activation",),
 }  # each with the settings that it takes over; size, mask and the places of dropout stay the app's own
-LARGEST, MOST_ROWS, LONGEST_TEXT, MOST = 64 << 10, 200, 500, 10**6
+LARGEST = 64 << 10
+Count = Annotated[int, Meta(ge=1, le=10**6)]
+Line = Annotated[str, Meta(max_length=250)]
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,11 @@ class ArticleRow:
         set_aside: how many reviews that was.
     """
 
-    choice: str
-    seed: int
-    train: float
-    held_out: float
-    set_aside: int
+    choice: Annotated[str, Meta(max_length=20)]
+    seed: Annotated[int, Meta(ge=0, le=10**6)]
+    train: Share
+    held_out: Share
+    set_aside: Count
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +59,16 @@ class ArticleMeasured:
         command: that measured them; `file`: what it read.
     """
 
-    rows: tuple[ArticleRow, ...]
-    examples: int
-    tokens: int
-    epochs: int
-    command: str
-    file: str
+    rows: Annotated[tuple[ArticleRow, ...], Meta(max_length=200, description="a list of at most 200 objects")]
+    examples: Count
+    tokens: Count
+    epochs: Count
+    command: Line
+    file: Line
+
+    def __post_init__(self) -> None:
+        if {row.choice for row in self.rows} != {"ours", *CHOICES, "all"}:
+            raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
 
     def of(self, choice: str) -> tuple[ArticleRow, ...]:
         """Return the runs with a choice, one a seed."""
@@ -108,25 +115,6 @@ def article_measured(path: Path = FILE) -> ArticleMeasured:
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or not isinstance(rows := found.get("rows"), list) or len(rows) > MOST_ROWS:
-            raise ValueError(f"it must hold an object with rows, a list of at most {MOST_ROWS}")
-        command, file = found.get("command"), found.get("file")
-        if not (isinstance(command, str) and isinstance(file, str) and len(command) + len(file) <= LONGEST_TEXT):
-            raise ValueError(f"command and file must be texts of at most {LONGEST_TEXT} characters together")
-        sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "tokens", "epochs")}
-        checked = tuple(map(_row, rows))
-        if {row.choice for row in checked} != {"ours", *CHOICES, "all"}:
-            raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
-        return ArticleMeasured(checked, **sizes, command=command, file=file)
+        return checked(json.loads(path.read_text(encoding="utf-8")), ArticleMeasured)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name}: {error!s:.300}") from error
-
-
-def _row(row: Any) -> ArticleRow:
-    if not isinstance(row, dict):
-        raise ValueError(f"a run must be an object, not {row!r:.60}")
-    require_choice("choice", row.get("choice"), ("ours", *CHOICES, "all"))
-    train, held_out = (number(row, name, 0, 1) for name in ("train", "held_out"))
-    seed, set_aside = (whole_number(row, name, least, MOST) for name, least in (("seed", 0), ("set_aside", 1)))
-    return ArticleRow(row["choice"], seed, train, held_out, set_aside)

@@ -5,20 +5,20 @@ transformer_core/evaluation/by_length.py.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
 from transformer_core.analysis.source import ROOT
-from transformer_core.stored import number, whole_number
+from transformer_core.untrusted.schema import Text, check_printable, checked
 
 FOLDER = ROOT / "assets" / "measured"
-LARGEST, LONGEST_TEXT = 64 << 10, 2_000
-BEST = 100  # BLEU
-MOST_MODELS, MOST_BINS, MOST_WORDS, MOST_SENTENCES = 12, 40, 10_000, 10**9
+LARGEST = 64 << 10
+Words = Annotated[int, Meta(ge=1, le=10_000)]
+Bleu = Annotated[float, Meta(ge=0, le=100)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +53,9 @@ class ByLength:
     high: np.ndarray
     overall: np.ndarray
 
+    def __post_init__(self) -> None:
+        check_printable(self, "models", "command", "sources", "references", "signature")
+
     @property
     def lost(self) -> np.ndarray:
         """The BLEU of each model on the shortest sentences minus that on the longest, (model,)."""
@@ -82,6 +85,30 @@ def write_by_length(path: Path, found: ByLength) -> None:
 
 
 _PARTS = ("bleu", "low", "high")
+
+
+class _Bin(TypedDict):
+    fewest: Words
+    most: Words
+    sentences: Annotated[int, Meta(ge=1, le=10**9)]
+
+
+class _Model(TypedDict):
+    name: Text
+    overall: Bleu
+    bleu: list[Bleu]
+    low: list[Bleu]
+    high: list[Bleu]
+
+
+class _File(TypedDict):
+    command: Text
+    sources: Text
+    references: Text
+    beam: Annotated[int, Meta(ge=1, le=100)]
+    signature: Text
+    bins: Annotated[list[_Bin], Meta(min_length=1, max_length=40, description="a list of 1 to 40 objects")]
+    models: Annotated[list[_Model], Meta(min_length=1, max_length=12, description="a list of 1 to 12 objects")]
 
 
 def by_length(*, name: str) -> ByLength:
@@ -114,48 +141,30 @@ def read_by_length(path: Path) -> ByLength:
 
 
 def _read(found: Any) -> ByLength:
-    if not isinstance(found, dict):
-        raise ValueError("it must hold an object")
-    bins, models = _rows(found, "bins", MOST_BINS), _rows(found, "models", MOST_MODELS)
-    fewest, most = ([whole_number(row, name, 1, MOST_WORDS) for row in bins] for name in ("fewest", "most"))
+    """Return what a file holds, after checking it against its schema, and its numbers against each other."""
+    file = checked(found, _File)
+    bins, models = file["bins"], file["models"]
+    fewest, most = ([row[name] for row in bins] for name in ("fewest", "most"))
     if any(low > high for low, high in zip(fewest, most, strict=True)) or any(
         after <= high for high, after in zip(most, fewest[1:], strict=False)
     ):
         raise ValueError(f"bins={[*zip(fewest, most, strict=True)]!r:.120} must follow each other, the shortest first")
-    numbers = {part: np.array([_scores(row, part, len(bins)) for row in models]) for part in _PARTS}
+    for row, part in ((row, part) for row in models for part in _PARTS):
+        if len(row[part]) != len(bins):
+            raise ValueError(f"{part}={row[part]!r:.80} must be a list of {len(bins)} numbers, one a bin")
+    numbers = {part: np.array([row[part] for row in models]) for part in _PARTS}
     if bool(((numbers["low"] > numbers["bleu"]) | (numbers["bleu"] > numbers["high"])).any()):
         raise ValueError("bleu must be from low to high")
     return ByLength(
-        models=tuple(_text(row, "name") for row in models),
-        command=_text(found, "command"),
-        sources=_text(found, "sources"),
-        references=_text(found, "references"),
-        beam=whole_number(found, "beam", 1, 100),
-        signature=_text(found, "signature"),
+        models=tuple(row["name"] for row in models),
+        command=file["command"],
+        sources=file["sources"],
+        references=file["references"],
+        beam=file["beam"],
+        signature=file["signature"],
         fewest=np.array(fewest),
         most=np.array(most),
-        sentences=np.array([whole_number(row, "sentences", 1, MOST_SENTENCES) for row in bins]),
-        overall=np.array([number(row, "overall", 0, BEST) for row in models]),
+        sentences=np.array([row["sentences"] for row in bins]),
+        overall=np.array([row["overall"] for row in models]),
         **numbers,
     )
-
-
-def _rows(found: Mapping[str, Any], name: str, largest: int) -> list[Mapping[str, Any]]:
-    rows = found.get(name)
-    if not isinstance(rows, list) or not 1 <= len(rows) <= largest or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{name} must be a list of 1 to {largest} objects")
-    return rows
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    text = row.get(name)
-    if not isinstance(text, str) or not 1 <= len(text) <= LONGEST_TEXT or not text.isprintable():
-        raise ValueError(f"{name}={text!r:.80} must be printable, of at most {LONGEST_TEXT:,} characters")
-    return text
-
-
-def _scores(row: Mapping[str, Any], name: str, count: int) -> list[float]:
-    scores = row.get(name)
-    if not isinstance(scores, list) or len(scores) != count:
-        raise ValueError(f"{name}={scores!r:.80} must be a list of {count} numbers, one a bin")
-    return [number({name: score}, name, 0, BEST) for score in scores]

@@ -8,60 +8,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
-from transformer_core.analysis.positions.beyond import SCHEMES, Beyond, Course
+from transformer_core.analysis.positions.beyond import Beyond, Course, Scheme
 from transformer_core.analysis.source import ROOT
-from transformer_core.config import require_choice
-from transformer_core.stored import number, whole_number
+from transformer_core.untrusted.schema import checked
 
 FILE = ROOT / "assets" / "measured" / "beyond_trained_length.json"
-LARGEST, MOST_RUNS, MOST_BINS, LONGEST_TEXT = 256 << 10, 400, 40, 500
-MOST_NATS, MOST = 1_000.0, 10**9
+LARGEST = 256 << 10
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Nats = Annotated[float, Meta(ge=0, le=1_000)]
+Line = Annotated[str, Meta(max_length=500)]
 
 
 @dataclass(frozen=True)
 class BeyondRun:
     """One run: what it was, and nats a character as in beyond.Reach."""
 
-    scheme: str
-    width: int
-    stories: int
-    characters: int
-    seed: int
-    within: float
-    forgetful: float
-    learned: float
-    nats: tuple[float, ...]
-
-    @classmethod
-    def of(cls, row: Any, bins: int) -> "BeyondRun":
-        """Check a stored row.
-
-        Raises:
-            ValueError: a value is missing or impossible.
-        """
-        if not isinstance(row, dict) or not isinstance(row.get("nats"), list) or len(row["nats"]) != bins:
-            raise ValueError(f"a run must be an object with nats, a list of {bins}")
-        require_choice("scheme", row.get("scheme"), SCHEMES)
-        places = tuple(number({"nats": value}, "nats", 0, MOST_NATS) for value in row["nats"])
-        return cls(
-            scheme=row["scheme"],
-            width=whole_number(row, "width", 1, MOST),
-            stories=whole_number(row, "stories", 1, MOST),
-            characters=whole_number(row, "characters", 1, MOST),
-            seed=whole_number(row, "seed", 0, MOST),
-            within=number(row, "within", 0, MOST_NATS),
-            forgetful=number(row, "forgetful", 0, MOST_NATS),
-            learned=number(row, "learned", 0, MOST_NATS),
-            nats=places,
-        )
+    scheme: Scheme
+    width: Count
+    stories: Count
+    characters: Count
+    seed: Annotated[int, Meta(ge=0, le=10**9)]
+    within: Nats
+    forgetful: Nats
+    learned: Nats
+    nats: tuple[Nats, ...]
 
     def as_row(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return asdict(self) | {"nats": list(self.nats)}
+
+
+def check_bins(runs: Sequence[BeyondRun], count: int) -> None:
+    """Raise ValueError unless each run has a number for each of so many bins."""
+    for run in runs:
+        if len(run.nats) != count:
+            raise ValueError(f"nats={[*run.nats]!r:.80} must be a list of {count} numbers, one a bin")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +61,17 @@ class BeyondMeasured:
         command: that measured them; `files`: what it learned and asked.
     """
 
-    runs: tuple[BeyondRun, ...]
-    ends: tuple[int, ...]
-    steps: int
-    batch: int
-    command: str
-    files: tuple[str, ...]
+    runs: Annotated[tuple[BeyondRun, ...], Meta(min_length=1, max_length=400, description="a list of 1 to 400 objects")]
+    ends: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 places")]
+    steps: Count
+    batch: Count
+    command: Line
+    files: Annotated[tuple[Line, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 names")]
+
+    def __post_init__(self) -> None:
+        if any(after <= before for before, after in pairwise(self.ends)):
+            raise ValueError(f"ends={self.ends!r:.120} must ascend")
+        check_bins(self.runs, len(self.ends))
 
     def chosen(self, *, width: int, stories: int) -> Beyond:
         """Return the runs of one width and one size of data as a comparison.
@@ -135,31 +126,9 @@ def read_beyond(path: Path) -> BeyondMeasured:
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
     try:
-        return _read(json.loads(path.read_text(encoding="utf-8")))
+        return checked(json.loads(path.read_text(encoding="utf-8")), BeyondMeasured)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name}: {error!s:.300}") from error
-
-
-def _read(found: Any) -> BeyondMeasured:
-    lists = {"ends": MOST_BINS, "runs": MOST_RUNS, "files": MOST_BINS}
-    if not isinstance(found, dict) or not all(
-        isinstance(found.get(name), list) and 1 <= len(found[name]) <= most for name, most in lists.items()
-    ):
-        raise ValueError(f"it must hold an object with the lists {', '.join(lists)}")
-    ends = tuple(whole_number({"ends": end}, "ends", 1, MOST) for end in found["ends"])
-    if any(after <= before for before, after in pairwise(ends)):
-        raise ValueError(f"ends={ends!r:.120} must ascend")
-    texts = [found.get("command"), *found["files"]]
-    if not all(isinstance(text, str) and len(text) <= LONGEST_TEXT for text in texts):
-        raise ValueError(f"command and files must be texts of at most {LONGEST_TEXT} characters")
-    return BeyondMeasured(
-        runs=tuple(BeyondRun.of(row, len(ends)) for row in found["runs"]),
-        ends=ends,
-        steps=whole_number(found, "steps", 1, MOST),
-        batch=whole_number(found, "batch", 1, MOST),
-        command=texts[0],
-        files=tuple(texts[1:]),
-    )
 
 
 def beyond_shipped(*, width: int) -> Beyond:

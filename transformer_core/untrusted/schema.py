@@ -1,0 +1,109 @@
+"""Schemas: a record from outside, or the fields of a configuration, checked against the types that a class states.
+
+A type is annotated with its bounds (msgspec.Meta), and with a description where those do not say what is needed.
+msgspec checks strictly: no text passes for a number, no number for a switch, and no number is NaN where it has bounds.
+"""
+
+import re
+from dataclasses import fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta
+
+MOST_SHOWN = 80  # characters of a value in a message
+Share = Annotated[float, Meta(ge=0, le=1)]
+Text = Annotated[str, Meta(min_length=1, max_length=2_000, description="printable, of at most 2,000 characters")]
+T = TypeVar("T")
+PLACE = re.compile(r" - at `\$(.*)`$")
+STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+MISSING = re.compile(r"Object missing required field `(\w+)`")
+
+
+def checked(value: Any, form: type[T], *, shown: int = MOST_SHOWN) -> T:
+    """Return a value, as JSON gives it, as the type that it must have; a dataclass is made, and makes its own checks.
+
+    Args:
+        value: of mappings, lists, texts, numbers, booleans and None.
+        form: a dataclass, a TypedDict, or whatever else msgspec converts to.
+        shown: characters of a value in the message.
+
+    Raises:
+        ValueError: "field=value must be ...", of the first field that does not fit, or what a dataclass says itself.
+    """
+    try:
+        return msgspec.convert(value, form)
+    except msgspec.ValidationError as error:
+        words = str(error.__cause__ or _in_words(str(error), value, form, shown))
+    raise ValueError(words)
+
+
+def check_fields(record: Any, *names: str) -> None:
+    """Check the fields of a dataclass against their types, in its __post_init__.
+
+    Args:
+        names: of the fields; all of them by default.
+
+    Raises:
+        ValueError: as checked.
+    """
+    checked(vars(record), _form_of(type(record), names), shown=1_000)
+
+
+def check_printable(record: Any, *names: str) -> None:
+    """Raise ValueError where a text, or one of several, has characters that hide or turn others, or end a line."""
+    for name in names:
+        if not "".join(getattr(record, name)).isprintable():
+            raise ValueError(f"{name}={getattr(record, name)!r:.{MOST_SHOWN}} must be printable")
+
+
+@cache
+def _form_of(kind: type, names: tuple[str, ...]) -> Any:
+    hints = get_type_hints(kind, include_extras=True)
+    return TypedDict(kind.__name__, {name: hints[name] for name in names or [one.name for one in fields(kind)]})  # type: ignore[misc]
+
+
+def _in_words(error: str, value: Any, form: Any, shown: int) -> str:
+    """Return the words for an error of msgspec, which has the place and the type but not the value."""
+    place, missing, name = PLACE.search(error), MISSING.match(error), ""
+    steps = STEP.findall(place[1].partition("[...]")[0] if place else "")
+    for field, index in [*steps, *([(missing[1], "")] if missing else [])]:
+        form, _ = _parts(form)
+        if field:
+            name, value, form = field, value.get(field), get_type_hints(form, include_extras=True)[field]
+        else:
+            items = get_args(form)
+            value, form = value[int(index)], items[0 if len(items) == 1 or items[1] is ... else int(index)]
+    return f"{name}={value!r:.{shown}} {_need(*_parts(form))}" if name else f"it {_need(*_parts(form))}"
+
+
+def _parts(form: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a type without its annotations and without None beside it, and what the annotations say."""
+    said: dict[str, Any] = {}
+    while get_origin(form) in (Annotated, Union, UnionType):
+        several = get_args(form)
+        for meta in getattr(form, "__metadata__", ()):
+            said |= {name: getattr(meta, name) for name in META if getattr(meta, name) not in (None, UNSET)}
+        form = next(one for one in several if one is not NoneType)
+    return form, said
+
+
+META = ("description", "ge", "le", "max_length")
+
+
+def _need(form: Any, said: dict[str, Any]) -> str:
+    """Return what a value of a type must be."""
+    if "description" in said:
+        return f"must be {said['description']}"
+    if get_origin(form) is Literal:
+        return f"is unknown; it must be one of {', '.join(map(repr, get_args(form)))}"
+    if form in (int, float):
+        within = f" from {said['ge']} to {said['le']}" if {"ge", "le"} <= said.keys() else ""
+        return f"must be a {'whole ' if form is int else ''}number{within}"
+    if form is str:
+        return "must be a text" + (f" of at most {said['max_length']:,} characters" if "max_length" in said else "")
+    if form is bool:
+        return "must be True or False"
+    return "must be a list" if get_origin(form) in (list, tuple) else "must be an object"
