@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta
 
 MOST_SHOWN = 80  # characters of a value in a message
 Share = Annotated[float, Meta(ge=0, le=1)]
+Probability = Annotated[float, Meta(ge=0, lt=1, description="a number, at least 0 and less than 1")]
 Text = Annotated[str, Meta(min_length=1, max_length=2_000, description="printable, of at most 2,000 characters")]
 T = TypeVar("T")
 PLACE = re.compile(r" - at `\$(.*)`$")
@@ -40,16 +41,16 @@ def checked(value: Any, form: type[T], *, shown: int = MOST_SHOWN) -> T:
     raise ValueError(words)
 
 
-def check_fields(record: Any, *names: str) -> None:
+def check_fields(record: Any, *but: str) -> None:
     """Check the fields of a dataclass against their types, in its __post_init__.
 
     Args:
-        names: of the fields; all of them by default.
+        but: fields that the dataclass checks itself.
 
     Raises:
         ValueError: as checked.
     """
-    checked(vars(record), _form_of(type(record), names), shown=1_000)
+    checked(vars(record), _form_of(type(record), but), shown=1_000)
 
 
 def check_printable(record: Any, *names: str) -> None:
@@ -60,9 +61,9 @@ def check_printable(record: Any, *names: str) -> None:
 
 
 @cache
-def _form_of(kind: type, names: tuple[str, ...]) -> Any:
-    hints = get_type_hints(kind, include_extras=True)
-    return TypedDict(kind.__name__, {name: hints[name] for name in names or [one.name for one in fields(kind)]})  # type: ignore[misc]
+def _form_of(kind: type, but: tuple[str, ...]) -> Any:
+    hints, names = get_type_hints(kind, include_extras=True), [one.name for one in fields(kind) if one.name not in but]
+    return TypedDict(kind.__name__, {name: hints[name] for name in names})  # type: ignore[misc]
 
 
 def _in_words(error: str, value: Any, form: Any, shown: int) -> str:
