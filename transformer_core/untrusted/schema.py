@@ -5,6 +5,7 @@ msgspec checks strictly: no text passes for a number, no number for a switch, an
 """
 
 import re
+import sys
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
@@ -14,13 +15,14 @@ import msgspec
 from msgspec import UNSET, Meta
 
 MOST_SHOWN = 80  # characters of a value in a message
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max, description="a finite number")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Probability = Annotated[float, Meta(ge=0, lt=1, description="a number, at least 0 and less than 1")]
 Text = Annotated[str, Meta(min_length=1, max_length=2_000, description="printable, of at most 2,000 characters")]
 T = TypeVar("T")
-PLACE = re.compile(r" - at `\$(.*)`$")
+PLACE = re.compile(r" - at (?:`key` in )?`\$(.*)`$")
 STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
-MISSING = re.compile(r"Object missing required field `(\w+)`")
+MISSING, UNKNOWN = (re.compile(rf"Object {of} field `(.+?)`") for of in ("missing required", "contains unknown"))
 
 
 def checked(value: Any, form: type[T], *, shown: int = MOST_SHOWN) -> T:
@@ -77,6 +79,8 @@ def _in_words(error: str, value: Any, form: Any, shown: int) -> str:
         else:
             items = get_args(form)
             value, form = value[int(index)], items[0 if len(items) == 1 or items[1] is ... else int(index)]
+    if unknown := UNKNOWN.match(error):
+        return f"{unknown[1]:.{shown}} is unknown; it must be one of {', '.join(get_type_hints(_parts(form)[0]))}"
     return f"{name}={value!r:.{shown}} {_need(*_parts(form))}" if name else f"it {_need(*_parts(form))}"
 
 
