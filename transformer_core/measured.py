@@ -8,20 +8,19 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 from msgspec import Meta
 
-from transformer_core.bundle_files import BundleError, check_size
-from transformer_core.untrusted.schema import Share, check_printable, checked
+from transformer_core.untrusted.bundle_files import BundleError, check_size
+from transformer_core.untrusted.schema import Share, check_printable, checked, one_of
 
 MEASURED = "measured.json"
 LARGEST = 256 << 10
 FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
-Unit = Literal["review", "sentence", "caption", "story", "line", "poem"]
-UNITS = get_args(Unit)
-Look = Literal["above", "rhyme"]
-LOOKS = get_args(Look)
+UNITS = ("review", "sentence", "caption", "story", "line", "poem")
+MEASURES = ("rarity", "nats_a_token")
+LOOKS = ("above", "rhyme")
 FEWEST = 30  # texts, for a share to be reported
 OTHERS = ("usual", "trained", "sureness", "verse")
 COUNTS = "learned"
@@ -57,7 +56,7 @@ class Slice:
     """
 
     data: Name
-    unit: Unit
+    unit: Annotated[str, one_of(*UNITS)]
     features: tuple[str, ...]
     texts: Count
     right: CountOrNone
@@ -116,8 +115,8 @@ class Usual:
     """
 
     data: Name
-    unit: Unit
-    measure: Literal["rarity", "nats_a_token"]
+    unit: Annotated[str, one_of(*UNITS)]
+    measure: Annotated[str, one_of(*MEASURES)]
     tokens: Counts
     texts: Count
     median: Value
@@ -165,7 +164,7 @@ class HeadLook:
         places: how many characters the means are over.
     """
 
-    look: Annotated[Look, Meta(description=f"one of {', '.join(LOOKS)}")]
+    look: Annotated[str, one_of(*LOOKS)]
     layer: Place
     head: Place
     weight: Share

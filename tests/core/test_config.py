@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.bundles import change_model, refused, rewrite
 from tests.helpers.engine import exactly
-from transformer_core.bundle_files import CONFIG
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
+from transformer_core.untrusted.bundle_files import CONFIG
 
 LARGEST = {
     "vocab_size": 1_000_000,

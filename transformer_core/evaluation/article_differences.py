@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from transformer_core.analysis.source import ROOT
 from transformer_core.training.spec import RunSpec
-from transformer_core.untrusted.schema import Share, checked
+from transformer_core.untrusted.schema import Share, checked, one_of
 
 FILE = ROOT / "assets" / "measured" / "article_differences.json"
 CHOICES = {
@@ -42,7 +42,7 @@ class ArticleRow:
         set_aside: how many reviews that was.
     """
 
-    choice: Annotated[str, Meta(max_length=20)]
+    choice: Annotated[str, one_of("ours", *CHOICES, "all")]
     seed: Annotated[int, Meta(ge=0, le=10**6)]
     train: Share
     held_out: Share

@@ -15,14 +15,14 @@ import torch
 from transformer_core.bundle import Bundle
 from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.evaluation.weak_sides import measure_beside
+from transformer_core.examples import Example, split
 from transformer_core.measured import Measured, Slice, Trained
 from transformer_core.recipes.card import OnDisk, commands, list_of, model_facts, write_bundle, write_card
 from transformer_core.recipes.command import command_of
 from transformer_core.recipes.reviews import SentimentSettings, describe, set_aside, train_in_stages
 from transformer_core.recipes.wording import Say, template
 from transformer_core.text import Tokenizer
-from transformer_core.training.examples import Example, split
-from transformer_core.training.intake.labelled import write_labelled
+from transformer_core.untrusted.tables.labelled import write_labelled
 
 LABELS = (template("negative"), template("positive"))
 WORD = re.compile(r"\w+")

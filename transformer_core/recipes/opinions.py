@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count as counting
 
+from transformer_core.examples import Example
 from transformer_core.recipes.everyday import ENGLISH_OPINIONS
-from transformer_core.training.examples import Example
 
 WORDS = {
     "good": """good great wonderful excellent lovely delightful charming brilliant superb fantastic amazing enjoyable

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example
 from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.classifiers import (
     LABELS,
@@ -25,8 +26,7 @@ from transformer_core.recipes.opinions import opinions
 from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings, quick
 from transformer_core.recipes.wording import template
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.labelled import read_labelled, read_records
+from transformer_core.untrusted.tables.labelled import read_labelled, read_records
 
 REVIEWS, PHRASES, PRODUCTS = "train25k.csv.gz", "phrases.train.csv.gz", "products/train.csv.gz"
 OWN = 12_000

@@ -13,6 +13,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.classifier import measure_classifier
+from transformer_core.examples import Example
 from transformer_core.measured import Slice
 from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.classifiers import LABELS, Beside, CardWords, Kind, add_parts, divided, make_classifier
@@ -21,8 +22,7 @@ from transformer_core.recipes.everyday import CHINESE_OPINIONS
 from transformer_core.recipes.reviews import Crops, Pretraining, SentimentSettings, quick, train_in_stages
 from transformer_core.recipes.wording import Say, template
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.labelled import read_records
+from transformer_core.untrusted.tables.labelled import read_records
 
 REVIEWS = "zh_reviews/train.csv.gz"
 UNSEEN = {template("takeaway"): ("takeaway",), template("hotels"): ("hotels", "hotels2")}

@@ -25,6 +25,12 @@ STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 MISSING, UNKNOWN = (re.compile(rf"Object {of} field `(.+?)`") for of in ("missing required", "contains unknown"))
 
 
+def one_of(*choices: str) -> Meta:
+    """Return the bounds of a text that is one of these."""
+    words = "|".join(map(re.escape, choices))
+    return Meta(pattern=rf"\A(?:{words})\Z", description=f"one of {', '.join(choices)}")
+
+
 def checked(value: Any, form: type[T], *, shown: int = MOST_SHOWN) -> T:
     """Return a value, as JSON gives it, as the type that it must have; a dataclass is made, and makes its own checks.
 

@@ -20,11 +20,11 @@ from typing import IO
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
-from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.store.folder import LEAVING, making, new_id, write_whole
 from transformer_core.trial import try_model
+from transformer_core.untrusted.archives import MB, ArchiveError, entries, extract, open_zip
+from transformer_core.untrusted.bundle_files import LARGEST_TEXT_FILE, BundleError
 from transformer_core.untrusted.schema import checked
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100

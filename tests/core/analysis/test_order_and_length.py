@@ -288,8 +288,8 @@ RUN = json.loads(FILE.read_text(encoding="utf-8"))["runs"][0]
         ({"steps": 0}, "steps=0 must be a whole number from 1"),
         ({"command": 3}, "command=3 must be a text of at most 500 characters"),
         ({"runs": [RUN | {"nats": [1]}]}, r"nats=\[1.0\] must be a list of 10"),
-        ({"runs": [RUN | {"scheme": "x"}]}, "scheme='x' is unknown; it must be one of 'sinusoidal', 'learned'"),
-        ({"runs": [{"nats": [1]}]}, "scheme=None is unknown"),
+        ({"runs": [RUN | {"scheme": "x"}]}, "scheme='x' must be one of sinusoidal, learned"),
+        ({"runs": [{"nats": [1]}]}, "scheme=None must be one of sinusoidal, learned"),
     ],
 )
 def test_a_broken_file_is_refused_in_words(change: dict, message: str, tmp_path) -> None:

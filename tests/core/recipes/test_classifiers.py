@@ -13,6 +13,7 @@ import torch
 
 from tests.helpers.engine import separable, shipped
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example
 from transformer_core.models import Bert, Classifier
 from transformer_core.recipes import sentiment, sentiment_zh
 from transformer_core.recipes.classifiers import ClassifierMeasures, divided, everyday_table, without_parts_of
@@ -22,7 +23,6 @@ from transformer_core.recipes.reviews import STRETCHES, Crops, ReviewBatches, av
 from transformer_core.recipes.wording import Say
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import masked_words
 

@@ -43,7 +43,7 @@ from transformer_core.recipes import (
 from transformer_core.recipes.everyday import ENGLISH_OPINIONS
 from transformer_core.recipes.gpt_char import CHARACTERS_SEEN
 from transformer_core.text import Tokenizer
-from transformer_core.training.intake.labelled import read_labelled, write_labelled
+from transformer_core.untrusted.tables.labelled import read_labelled, write_labelled
 
 ANIMALS, PLACES = ("dog", "cat", "bird", "horse", "fish"), ("river", "house", "tree", "hill", "road", "park")
 CAPTIONS = [f"A {animal} is near the {place} ." for animal in ANIMALS for place in PLACES]

@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import LANGUAGES
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
@@ -27,6 +26,7 @@ from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 from transformer_core.training.batching import padded
 from transformer_core.training.corpora.reviews import passage, reviews
+from transformer_core.untrusted.bundle_files import LANGUAGES
 
 NONE = -100  # no answer is asked for here
 MOST_TOKENS_AT_ONCE = 4_096

@@ -5,7 +5,6 @@ Press et al. 2022, section 2, show the same curve. Causal models without positio
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -22,8 +21,7 @@ from transformer_core.training.corpora import passage
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import next_words
 
-Scheme = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
-SCHEMES = get_args(Scheme)
+SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "none")
 WINDOWS_AT_ONCE = 32
 STRIDE = 8  # of the places at which a model that forgets is measured
 HELD_OUT_SHARE = 0.1

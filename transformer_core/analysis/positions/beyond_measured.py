@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from transformer_core.analysis.positions.beyond import Beyond, Course, Scheme
+from transformer_core.analysis.positions.beyond import SCHEMES, Beyond, Course
 from transformer_core.analysis.source import ROOT
-from transformer_core.untrusted.schema import checked
+from transformer_core.untrusted.schema import checked, one_of
 
 FILE = ROOT / "assets" / "measured" / "beyond_trained_length.json"
 LARGEST = 256 << 10
@@ -28,7 +28,7 @@ Line = Annotated[str, Meta(max_length=500)]
 class BeyondRun:
     """One run: what it was, and nats a character as in beyond.Reach."""
 
-    scheme: Scheme
+    scheme: Annotated[str, one_of(*SCHEMES)]
     width: Count
     stories: Count
     characters: Count

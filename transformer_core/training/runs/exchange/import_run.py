@@ -19,8 +19,6 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from transformer_core import archives
-from transformer_core.archives import MB, ArchiveError, extract, open_zip
 from transformer_core.bundle import MODELS, load_weights, make_config
 from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer, TokenizerError
@@ -50,6 +48,8 @@ from transformer_core.training.runs.store.folder import (
 from transformer_core.training.runs.store.records import ENDED, Frame, Layout, Method, State, Status
 from transformer_core.training.spec import BOUNDS, MOST_STEPS, RunSpec
 from transformer_core.trial import try_numbers
+from transformer_core.untrusted import archives
+from transformer_core.untrusted.archives import MB, ArchiveError, extract, open_zip
 from transformer_core.untrusted.schema import Finite, checked
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
