@@ -20,7 +20,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Probability = Annotated[float, Meta(ge=0, lt=1, description="a number, at least 0 and less than 1")]
 Text = Annotated[str, Meta(min_length=1, max_length=2_000, description="printable, of at most 2,000 characters")]
 T = TypeVar("T")
-PLACE = re.compile(r" - at (?:`key` in )?`\$(.*)`$")
+PLACE = re.compile(r" - at (?:`key` in )?`\$([\w.\[\]]*)`$")
 STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 MISSING, UNKNOWN = (re.compile(rf"Object {of} field `(.+?)`") for of in ("missing required", "contains unknown"))
 
@@ -45,7 +45,15 @@ def checked(value: Any, form: type[T], *, shown: int = MOST_SHOWN) -> T:
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:
-        words = str(error.__cause__ or _in_words(str(error), value, form, shown))
+        words, cause = str(error), error.__cause__
+    except UnicodeError:
+        raise ValueError("a name or text has half a character (a lone surrogate); each must be whole") from None
+    if cause is not None:
+        raise ValueError(str(cause))
+    try:
+        words = _in_words(words, value, form, shown)
+    except (LookupError, TypeError, AttributeError):  # a name or text from outside that reads like a place
+        words = f"an entry has another form than it must have: {words!r:.{shown}}"
     raise ValueError(words)
 
 
@@ -58,7 +66,11 @@ def check_fields(record: Any, *but: str) -> None:
     Raises:
         ValueError: as checked.
     """
-    checked(vars(record), _form_of(type(record), but), shown=1_000)
+    form = _form_of(type(record), but)
+    values = {name: getattr(record, name) for name in form.__annotations__}
+    # numpy's floats are floats to all but msgspec
+    plain = {name: float(value) if isinstance(value, float) else value for name, value in values.items()}
+    checked(plain, form, shown=1_000)
 
 
 def check_printable(record: Any, *names: str) -> None:
