@@ -40,8 +40,8 @@ from pages.serving.inside_streamlit import drop_what_lies_inside, end_gone_sessi
 from pages.serving.limits import limits, raise_open_files, visitors_for
 from pages.serving.log import quiet_logs
 from transformer_core.analysis.outcome import read
-from transformer_core.bundle_files import BundleError
 from transformer_core.training.runs.store.folder import default_root, sweep
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models.store import default_root as opened_root
 
 SECONDS_BETWEEN_LOOKS = 5.0

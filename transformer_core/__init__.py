@@ -24,7 +24,7 @@ from transformer_core.models import (
 )
 from transformer_core.device import best_device
 from transformer_core.bundle import Bundle, save
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.training.config import TrainConfig
 

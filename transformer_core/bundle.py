@@ -18,21 +18,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from transformer_core.bundle_files import (
-    CARD,
-    CARD_ZH,
-    CONFIG,
-    FORMAT,
-    LARGEST_TEXT_FILE,
-    TOKENIZER,
-    WEIGHTS,
-    BundleError,
-    check_file,
-    check_headers,
-    fingerprint,
-    read_card,
-    read_config,
-)
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
@@ -48,6 +33,21 @@ from transformer_core.models.recurrent import (
 from transformer_core.reader import READERS, Asks, Reader
 from transformer_core.text import Tokenizer
 from transformer_core.text.characters import check_text
+from transformer_core.untrusted.bundle_files import (
+    CARD,
+    CARD_ZH,
+    CONFIG,
+    FORMAT,
+    LARGEST_TEXT_FILE,
+    TOKENIZER,
+    WEIGHTS,
+    BundleError,
+    check_file,
+    check_headers,
+    fingerprint,
+    read_card,
+    read_config,
+)
 
 MODELS: dict[str, type[nn.Module]] = {
     "classifier": Classifier,

@@ -5,7 +5,11 @@ Read next: transformer_core/sites.py
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard, get_args
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from transformer_core.untrusted.schema import Probability, check_fields
 
 Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
 NormOrder = Literal["pre", "post"]
@@ -17,32 +21,10 @@ Pooler = Literal["none", "tanh", "relu"]
 DropoutAt = Literal["everywhere", "sublayers"]
 PaddingMask = Literal["keys", "queries_too", "mixed_heads"]
 
-LARGEST = {
-    "vocab_size": 1_000_000,
-    "target_vocab_size": 1_000_000,
-    "d_model": 65_536,
-    "n_heads": 1_024,
-    "d_head": 8_192,
-    "d_ff": 262_144,
-    "n_layers": 256,
-    "max_len": 131_072,
-    "n_segments": 64,
-    "n_classes": 100_000,
-}
-FLAGS = (
-    *("scale_embeddings", "embedding_norm", "residual", "scale_scores", "projections"),
-    *("share_query_key", "share_key_value", "bias", "causal", "tied_output"),
-    *("share_embeddings", "sinusoidal_halves", "starts_with_pad", "output_bias", "pair_head"),
-    *("positions_skip_padding", "pad_is_read"),
-)
-
-
-def _is_whole(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+VocabSize = Annotated[int, Meta(ge=1, le=1_000_000)]
+Width = Annotated[int, Meta(ge=1, le=65_536)]
+MaxLen = Annotated[int, Meta(ge=1, le=131_072)]
+Classes = Annotated[int, Meta(ge=1, le=100_000)]
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -131,15 +113,15 @@ class ModelConfig:
         pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
 
-    vocab_size: int
-    target_vocab_size: int | None = None
-    d_model: int = 128
-    n_heads: int = 4
-    d_head: int | None = None
-    d_ff: int = 512
-    n_layers: int = 2
-    max_len: int = 512
-    dropout: float = 0.1
+    vocab_size: VocabSize
+    target_vocab_size: VocabSize | None = None
+    d_model: Width = 128
+    n_heads: Annotated[int, Meta(ge=1, le=1_024)] = 4
+    d_head: Annotated[int, Meta(ge=1, le=8_192)] | None = None
+    d_ff: Annotated[int, Meta(ge=1, le=262_144)] = 512
+    n_layers: Annotated[int, Meta(ge=1, le=256)] = 2
+    max_len: MaxLen = 512
+    dropout: Probability = 0.1
     dropout_at: DropoutAt = "everywhere"
     padding_mask: PaddingMask = "keys"
     pad_id: int | None = 0
@@ -147,11 +129,11 @@ class ModelConfig:
     positions: Positions = "sinusoidal"
     positions_skip_padding: bool = False
     scale_embeddings: bool = False
-    n_segments: int = 0
+    n_segments: Annotated[int, Meta(ge=0, le=64)] = 0
     embedding_norm: bool = False
     norm_order: NormOrder = "pre"
     norm: Norm = "layer_norm"
-    norm_eps: float = 1e-5
+    norm_eps: Annotated[float, Meta(gt=0, le=1, description="a number, more than 0 and at most 1")] = 1e-5
     activation: Activation = "gelu"
     residual: bool = True
     scoring: Scoring = "dot_product"
@@ -161,7 +143,7 @@ class ModelConfig:
     share_key_value: bool = False
     bias: bool = True
     causal: bool = True
-    n_classes: int = 2
+    n_classes: Classes = 2
     pooling: Pooling = "cls"
     pooler: Pooler = "none"
     tied_output: bool = True
@@ -177,8 +159,9 @@ class ModelConfig:
         return self.dropout if self.dropout_at == "everywhere" else 0.0
 
     def __post_init__(self) -> None:
-        self._check_sizes()
-        self._check_choices()
+        check_fields(self, "pad_id")
+        if self.pad_id is not None and not (type(self.pad_id) is int and 0 <= self.pad_id < self.vocab_size):
+            raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
         d_head = head_size(self.d_model, self.n_heads, self.d_head)
         self._check_fit(d_head)
         object.__setattr__(self, "d_head", d_head)
@@ -188,28 +171,6 @@ class ModelConfig:
     def padding(self) -> int:
         """What stands for padding in token ids, and is hidden: pad_id, or PADDED where a text may hold that token."""
         return PADDED if self.pad_id is None or self.pad_is_read or self.starts_with_pad else self.pad_id
-
-    def _check_sizes(self) -> None:
-        for name, largest in LARGEST.items():
-            value = getattr(self, name)
-            if value is None and name in ("d_head", "target_vocab_size"):
-                continue
-            smallest = 0 if name == "n_segments" else 1
-            if not (_is_whole(value) and smallest <= value <= largest):
-                raise ValueError(f"{name}={value!r} must be a whole number from {smallest} to {largest}")
-
-    def _check_choices(self) -> None:
-        for name, choices in CHOICES.items():
-            require_choice(name, getattr(self, name), get_args(choices))
-        for name in FLAGS:
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
-        if not (_is_number(self.dropout) and 0.0 <= self.dropout < 1.0):
-            raise ValueError(f"dropout={self.dropout!r} must be a number, at least 0 and less than 1")
-        if not (_is_number(self.norm_eps) and 0.0 < self.norm_eps <= 1.0):
-            raise ValueError(f"norm_eps={self.norm_eps!r} must be a number, more than 0 and at most 1")
-        if self.pad_id is not None and not (_is_whole(self.pad_id) and 0 <= self.pad_id < self.vocab_size):
-            raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
 
     def _check_fit(self, d_head: int) -> None:
         if self.share_embeddings and self.target_vocab_size not in (None, self.vocab_size):
@@ -230,16 +191,3 @@ class ModelConfig:
             raise ValueError(
                 f"n_heads={self.n_heads} times d_head={d_head} must be d_model={self.d_model} with projections=False"
             )
-
-
-CHOICES: dict[str, Any] = {
-    "positions": Positions,
-    "norm_order": NormOrder,
-    "norm": Norm,
-    "activation": Activation,
-    "scoring": Scoring,
-    "pooling": Pooling,
-    "pooler": Pooler,
-    "dropout_at": DropoutAt,
-    "padding_mask": PaddingMask,
-}

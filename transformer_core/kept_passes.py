@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 from cachetools import LRUCache
 from torch import Tensor, nn
 
-from transformer_core.archives import MB
 from transformer_core.packed_linear import optimizer_steps
+from transformer_core.untrusted.archives import MB
 
 MOST, MOST_BYTES, MOST_BYTES_OF_ONE = 64, 64 * MB, 8 * MB
 

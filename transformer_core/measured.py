@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer_core.bundle_files import BundleError, check_size
 from transformer_core.shares import interval
 from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
+from transformer_core.untrusted.bundle_files import BundleError, check_size
 
 MEASURED = "measured.json"
 LARGEST = 256 << 10

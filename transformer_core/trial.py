@@ -4,10 +4,10 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import CONFIG, TOKENIZER, BundleError
 from transformer_core.probe import Probe
 from transformer_core.text import TokenizerError
 from transformer_core.text.trial import try_out
+from transformer_core.untrusted.bundle_files import CONFIG, TOKENIZER, BundleError
 
 TEXT = "In 1999 it was not good at all, she said: “Not once!” 你好，世界。"
 FEWEST = 8  # tokens: a word between a text's marks, and one that is written after it

@@ -15,7 +15,7 @@ from pages.language import plain, section, t
 from pages.room import Part
 from transformer_core.analysis.before.by_length import ByLength, by_length
 from transformer_core.analysis.before.models_compared import timed_translation
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 
 SHIPPED = "length_en_fr"
 

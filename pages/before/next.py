@@ -22,9 +22,9 @@ from transformer_core.analysis.before.models_compared import Foreseen, foreseen
 from transformer_core.analysis.before.textbook import UNITS, textbook
 from transformer_core.analysis.gpt.next_token import Surprisals, expected, surprisals
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.training.runs.presets import RECURRENT_LM
+from transformer_core.untrusted.bundle_files import BundleError
 
 BESIDE = "gpt-char"  # the Transformer of the same text and size
 ALIKE = 1.05  # times as many parameters, at most

@@ -16,8 +16,8 @@ from pages.language import plain, strings, t
 from pages.room import Part, values_of
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.verse import LOOKS, PoemHead, VerseLooks, measured_looks, poem_head
-from transformer_core.bundle_files import BundleError
 from transformer_core.prompt import Prompt
+from transformer_core.untrusted.bundle_files import BundleError
 
 POET = "gpt-poem"
 LOOK = Choice("gpt_verse_look", LOOKS, label="gpt.verse_look", words="gpt.verse_look_{}", default="rhyme")

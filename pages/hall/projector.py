@@ -26,7 +26,7 @@ from pages.language import LANGUAGES, strings, words
 from pages.link import Link, below_base, reading
 from pages.serving.inside_streamlit import font_file
 from pages.serving.owners import owner_in
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 
 LECTURE = "lecture"
 FRESH = {"Cache-Control": "no-store"}

@@ -19,8 +19,8 @@ from pages.kit.runs import newest_run
 from pages.kit.url import current, forget_all, keep
 from pages.language import language, plain, t
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads
-from transformer_core.bundle_files import BundleError
 from transformer_core.prompt import Prompt
+from transformer_core.untrusted.bundle_files import BundleError
 
 FIRST_TOUR = "twelve_scenes"
 NEWEST = "newest"  # in a scene's screen: the run that this visitor began last

@@ -26,7 +26,7 @@ from pages.kit.models import called
 from pages.language import language, plain, t
 from pages.serving.headers import PLACE_AGAIN
 from transformer_core.bundle import Bundle
-from transformer_core.training.intake.delimited import inert
+from transformer_core.untrusted.tables.delimited import inert
 
 TYPES = {
     "png": ("PNG", "image/png"),

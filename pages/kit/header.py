@@ -20,8 +20,8 @@ from pages.kit.view import View
 from pages.language import LANGUAGES, is_foreign, language, language_of, plain, strings, t
 from pages.link import LIVE
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 from transformer_core.text import Encoding
+from transformer_core.untrusted.bundle_files import BundleError
 
 DEFAULT_TEXT = "The film was not good, but I loved the ending."
 VERSE = "To be, or not to be: that is the question"

@@ -39,7 +39,7 @@ from pages.serving.hooks import before_stopping
 from pages.serving.inside_streamlit import ClientState, katex_module, run_in, with_texts_of
 from pages.serving.owners import is_home, owner_in
 from pages.serving.turns import Lane, in_turn
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 
 LONG_TEXT = 400  # characters
 MOST_AT_ONCE, MOST_OF_ONE = 3, 2  # requests of short texts, and of long ones, that are answered at once; of one person

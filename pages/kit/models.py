@@ -27,10 +27,10 @@ from pages.language import ASSETS, language, language_of, plain, t
 from pages.serving.limits import limits
 from pages.serving.owners import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 from transformer_core.open_checkpoints import HUB, kind_of_folder
 from transformer_core.training.runs.errors import RunError
 from transformer_core.trial import try_numbers
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models.store import ROOM, OpenedModels, Room, default_root
 
 CHECKPOINTS = ASSETS / "checkpoints"

@@ -15,7 +15,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 from pages.language import plain, t
 from pages.serving.inside_streamlit import is_session, remove_uploaded, uploaded_files
 from pages.serving.limits import Limits, limits
-from transformer_core.archives import MB
+from transformer_core.untrusted.archives import MB
 
 REFUSED = "application/x-refused"
 MOST_OF_HEAD = 4_096

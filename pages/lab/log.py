@@ -19,9 +19,9 @@ from pages.language import plain, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
-from transformer_core.training.intake.cleaning import Broken
-from transformer_core.training.intake.delimited import Delimited
-from transformer_core.training.intake.table import open_table
+from transformer_core.untrusted.tables.cleaning import Broken
+from transformer_core.untrusted.tables.delimited import Delimited
+from transformer_core.untrusted.tables.table import open_table
 
 ROWS = "lab_log"
 MOST_ROWS, MOST_MB, LONG = 500, 8, 4_000

@@ -17,10 +17,10 @@ from pages.serving.limits import limits
 from pages.serving.owners import is_home, may_change
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import LABELLED, Bundle
-from transformer_core.bundle_files import BundleError
-from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.config_json import ConfigJson
 from transformer_core.user_models.hub import forget_fetched
 from transformer_core.user_models.store import Opened
 

@@ -17,11 +17,11 @@ from pages.kit.url import forget, set_choice
 from pages.kit.waiting import watch
 from pages.language import plain, section, t
 from pages.serving.limits import may_read, readable_folder
-from transformer_core.archives import MB
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import SUPPORTED
 from transformer_core.trial import try_model
+from transformer_core.untrusted.archives import MB
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models.hub import MOST_BYTES as MOST_FETCHED
 from transformer_core.user_models.hub import MOST_SECONDS, Fetching, NoHubError
 from transformer_core.user_models.store import LONGEST_NAME, MOST_PACKED, Opened, name_from

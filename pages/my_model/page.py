@@ -10,7 +10,7 @@ from pages.my_model.open import show_opening
 from pages.my_model.trust import show_trust
 from pages.room import heading
 from transformer_core.bundle import MODELS, Bundle
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 
 
 def show_model(bundle: Bundle) -> None:

@@ -27,10 +27,10 @@ from transformer_core.analysis.stream.orders import (
     two_orders,
 )
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
-from transformer_core.open_checkpoints.config_json import read_json
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.config_json import read_json
 
 FIRST = {"post": "translation-en-de", "pre": "translation-en-fr"}
 FORMULAS = {"post": r"x' = \mathrm{norm}\big(x + f(x)\big)", "pre": r"x' = x + f\big(\mathrm{norm}(x)\big)"}

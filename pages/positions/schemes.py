@@ -19,7 +19,7 @@ from pages.room import Part
 from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 
 MOST_PLACES = 64
 

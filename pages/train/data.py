@@ -21,11 +21,16 @@ from pages.language import joined, language, plain, section, t
 from pages.serving.limits import may_read, readable_folder
 from pages.train.article import show_article_differences
 from pages.train.settings import ALL, INTO, LANGUAGE, LARGEST_PASSAGE, NETWORK, SOURCE, apply, ask, read_settings
+from transformer_core.examples import distinct, rows_needed
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.reviews import passage, written_reviews
 from transformer_core.training.corpora.sequences import sequences
-from transformer_core.training.examples import distinct, rows_needed
-from transformer_core.training.intake import (
+from transformer_core.training.runs.errors import words_of
+from transformer_core.training.runs.presets import ARTICLE, PRESETS, fitted
+from transformer_core.training.runs.settings import change, settings
+from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
+from transformer_core.training.tasks.pairs import INTO as TARGETS
+from transformer_core.untrusted.tables import (
     ENCODINGS,
     ROWS_FILE,
     Broken,
@@ -36,9 +41,9 @@ from transformer_core.training.intake import (
     read_table,
     write_rows,
 )
-from transformer_core.training.intake.cleaning import shown
-from transformer_core.training.intake.opening import MOST_BYTES
-from transformer_core.training.intake.pairs import (
+from transformer_core.untrusted.tables.cleaning import shown
+from transformer_core.untrusted.tables.opening import MOST_BYTES
+from transformer_core.untrusted.tables.pairs import (
     PAIRS_FILE,
     ReadPairs,
     aligned_files,
@@ -46,11 +51,6 @@ from transformer_core.training.intake.pairs import (
     read_pasted_pairs,
     write_pairs,
 )
-from transformer_core.training.runs.errors import words_of
-from transformer_core.training.runs.presets import ARTICLE, PRESETS, fitted
-from transformer_core.training.runs.settings import change, settings
-from transformer_core.training.spec import LABELS_OF_REVIEWS, Given, Origin, RunSpec, Source
-from transformer_core.training.tasks.pairs import INTO as TARGETS
 
 FORM = (*(one.name for one in ALL), "path", "passage", "pairs", "encoding", "text_column", "label_column")
 OF_TABLE = ("encoding", "text_column", "label_column")

@@ -18,7 +18,7 @@ from pages.kit.waiting import watch
 from pages.language import plain, t
 from pages.train.data import Base, Learned, choose_base, choose_data, show_samples
 from pages.train.settings import ALL, SECTIONS, label_of, read_settings, show_settings, value_word
-from transformer_core.training.examples import most_held_out, rows_needed
+from transformer_core.examples import most_held_out, rows_needed
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, obstacles, settings
 from transformer_core.training.runs.store.records import Estimate

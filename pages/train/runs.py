@@ -21,11 +21,11 @@ from pages.serving.limits import limits
 from pages.serving.owners import may_change
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
-from transformer_core.archives import MB
 from transformer_core.training.runs.exchange.import_run import MOST_PACKED
 from transformer_core.training.runs.store.folder import owner_of
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import LONGEST_NAME
+from transformer_core.untrusted.archives import MB
 
 WIDTHS = (2.6, 1.5, 1.6, 1.1, 1.1, 0.5)
 MOST_SHOWN = 30

@@ -17,16 +17,16 @@ import numpy as np
 import torch
 
 from transformer_core import Classifier, ModelConfig, TrainConfig
+from transformer_core.examples import Example
 from transformer_core.layout.neighbours import displacement, trustworthiness
 from transformer_core.layout.pca import normalised, turned_onto
 from transformer_core.layout.sequence import LayoutSequence
 from transformer_core.recipes.reviews import encode_rows
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.labelled import read_labelled
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
+from transformer_core.untrusted.tables.labelled import read_labelled
 
 POINTS, SMALL_POINTS, SMALL_WIDTH = 1_200, 600, 64
 BATCH = 32

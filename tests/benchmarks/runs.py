@@ -11,7 +11,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import IMDB, QUICK
 from transformer_core.training.runs.run_list import RunList
@@ -19,6 +18,7 @@ from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.store.folder import Data
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import RunSpec
+from transformer_core.untrusted.tables import ROWS_FILE, read_imdb, write_rows
 
 ENDED = ("finished", "failed", "stopped", "interrupted")
 MOST_SECONDS = 60.0

@@ -14,7 +14,13 @@ from tests.helpers.bundles import FILES, change_weights, refused, rewrite, seal
 from tests.helpers.engine import exactly, first_of, inputs, made, padded_ids, shipped, small_weights_packed
 from transformer_core.analysis.bert.masked_words import fill_in
 from transformer_core.bundle import CONFIGS, LABELLED, MODELS, Bundle, save
-from transformer_core.bundle_files import (
+from transformer_core.checkpoints import load
+from transformer_core.evaluation.bert import SentencePair, measure_sentence_pairs
+from transformer_core.generation import greedy_words, translate
+from transformer_core.models import Gpt
+from transformer_core.prompt import Prompt
+from transformer_core.text import Tokenizer
+from transformer_core.untrusted.bundle_files import (
     CARD,
     CARD_ZH,
     CONFIG,
@@ -24,12 +30,6 @@ from transformer_core.bundle_files import (
     WEIGHTS,
     BundleError,
 )
-from transformer_core.checkpoints import load
-from transformer_core.evaluation.bert import SentencePair, measure_sentence_pairs
-from transformer_core.generation import greedy_words, translate
-from transformer_core.models import Gpt
-from transformer_core.prompt import Prompt
-from transformer_core.text import Tokenizer
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -167,7 +167,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 def test_a_list_of_more_tensors_than_are_read_is_refused_before_it_is_read(folder, monkeypatch):
-    monkeypatch.setattr("transformer_core.bundle_files.LARGEST_HEADER", 10_000)
+    monkeypatch.setattr("transformer_core.untrusted.bundle_files.LARGEST_HEADER", 10_000)
     monkeypatch.setattr("transformer_core.bundle.safe_open", None)
     length = write_tensors(folder, 400)
     refused(folder, f"glass/{WEIGHTS} begins with a list of tensors of {length:,} bytes; at most 10,000 are read")
@@ -211,7 +211,7 @@ def test_a_file_over_the_bound_is_not_read(folder):
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, CARD, CARD_ZH])
 def test_a_text_file_over_its_bound_is_not_read(folder, name, monkeypatch):
-    for module in ("bundle_files", "bundle"):
+    for module in ("untrusted.bundle_files", "bundle"):
         monkeypatch.setattr(f"transformer_core.{module}.LARGEST_TEXT_FILE", 100_000)
     with (folder / name).open("ab") as file:
         file.write(b" " * 100_001)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from transformer_core.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS, BundleError
 from transformer_core.checkpoints import load
+from transformer_core.untrusted.bundle_files import CARD, CONFIG, TOKENIZER, WEIGHTS, BundleError
 
 FILES = (WEIGHTS, TOKENIZER, CARD, CONFIG)
 

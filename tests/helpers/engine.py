@@ -23,6 +23,7 @@ from transformer_core.bundle import CONFIGS, Bundle
 from transformer_core.bundle import MODELS as KINDS
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example
 from transformer_core.models import (
     AnswerFinder,
     Bert,
@@ -45,7 +46,6 @@ from transformer_core.models.recurrent import (
     Seq2Seq,
 )
 from transformer_core.text import Tokenizer
-from transformer_core.training.examples import Example
 from transformer_core.trial import FEWEST
 
 MODELS: tuple[type[nn.Module], ...] = (

@@ -28,8 +28,8 @@ from tests.helpers.browser import started
 from tests.helpers.engine import small_bundle
 from tests.helpers.pages import finished
 from tests.helpers.tiny_runs import wait_for
-from transformer_core.archives import MB
 from transformer_core.bundle import save
+from transformer_core.untrusted.archives import MB
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of open files are Unix's")
 

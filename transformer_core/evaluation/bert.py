@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding, make_batch
-from transformer_core.training.intake.labelled import read_records, require_label, require_text
+from transformer_core.untrusted.tables.labelled import read_records, require_label, require_text
 
 HIDDEN_SHARE = 0.15
 TOGETHER = {"0": 0, "1": 1}

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 
 from transformer_core.bundle import Bundle
+from transformer_core.examples import Example
 from transformer_core.text import Encoding, make_batch
-from transformer_core.training.examples import Example
 
 Measures = dict[str, Any]
 BATCHES_AT_ONCE = 32

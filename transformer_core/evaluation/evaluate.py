@@ -18,7 +18,7 @@ from transformer_core.evaluation.bert import measure_hidden_words, measure_sente
 from transformer_core.evaluation.classifier import DEFAULT_BATCH_SIZE, Measures, measure_classifier
 from transformer_core.evaluation.gpt import measure_poems, measure_text, read_text
 from transformer_core.evaluation.translation import measure_translation, read_lines, read_parallel
-from transformer_core.training.intake.labelled import is_table, read_labelled
+from transformer_core.untrusted.tables.labelled import is_table, read_labelled
 
 
 def _measure_classifier_file(bundle: Bundle, path: Path, batch_size: int) -> Measures:

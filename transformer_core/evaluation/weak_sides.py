@@ -22,6 +22,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.classifier import class_logits
 from transformer_core.evaluation.translation import read_lines
+from transformer_core.examples import Example
 from transformer_core.measured import (
     FEATURES,
     FEWEST,
@@ -36,8 +37,7 @@ from transformer_core.measured import (
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.text.encoding import words_of
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.labelled import read_labelled
+from transformer_core.untrusted.tables.labelled import read_labelled
 
 SHORT = 12  # words, at most
 MOST_OF_SENTENCE = 40  # words and signs; more are a review

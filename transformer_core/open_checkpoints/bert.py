@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from transformer_core.bundle_files import BundleError
 from transformer_core.config import ModelConfig
-from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.family import POSITION_IDS, Family, Origin, Origins, Shapes, both, per_layer
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.config_json import ConfigJson
 
 SEGMENTS = "embeddings.token_type_embeddings.weight"
 POSITIONS = "embeddings.position_embeddings.weight"

@@ -8,9 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from transformer_core.config import ModelConfig
-from transformer_core.open_checkpoints.config_json import ConfigJson
-
-Shape = tuple[int, ...]
+from transformer_core.untrusted.config_json import ConfigJson
+from transformer_core.untrusted.tensors import Shape
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from transformer_core.config import ModelConfig
-from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, Shapes, both, per_layer
+from transformer_core.untrusted.config_json import ConfigJson
 
 PROJECTIONS = ("query_proj", "key_proj", "value_proj")
 TURNED = {

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import CONFIG, BundleError
-from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of, load_open
 from transformer_core.open_checkpoints.sentence_modules import MODULES, POOLING, READING
+from transformer_core.untrusted.bundle_files import CONFIG, BundleError
+from transformer_core.untrusted.config_json import ConfigJson
 
 HUB = "hf:"
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")

@@ -9,11 +9,9 @@ import torch
 from torch import nn
 
 from transformer_core.bundle import LABELLED, MODELS, Bundle, needed_shapes
-from transformer_core.bundle_files import CONFIG, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
-from transformer_core.open_checkpoints.config_json import ConfigJson, read_json
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
@@ -23,9 +21,11 @@ from transformer_core.open_checkpoints.sentence_modules import (
     read_modules,
     read_pooling,
 )
-from transformer_core.open_checkpoints.tensors import Tensors
 from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
+from transformer_core.untrusted.bundle_files import CONFIG, BundleError
+from transformer_core.untrusted.config_json import ConfigJson, read_json
+from transformer_core.untrusted.tensors import Tensors
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}

@@ -6,10 +6,10 @@ Junczys-Dowmunt et al. 2018; Vaswani et al. 2017, figure 1.
 import re
 from typing import Any
 
-from transformer_core.bundle_files import BundleError
 from transformer_core.config import ModelConfig
-from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, Shapes, both, per_layer
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.config_json import ConfigJson
 
 ATTENTION = {"query_proj": "q_proj", "key_proj": "k_proj", "value_proj": "v_proj", "output_proj": "out_proj"}
 ENCODER_LAYER = {f"self_attention.{ours}": f"self_attn.{theirs}" for ours, theirs in ATTENTION.items()} | {

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 from transformer_core.layers.embeddings import rows_of
 from transformer_core.models import AnswerFinder, Bert, Translation
-from transformer_core.open_checkpoints.config_json import ConfigJson
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.save import save_hf
 from transformer_core.probe import Probe
 from transformer_core.text import Encoding, Tokenizer, make_batch
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.config_json import ConfigJson
 
 SAMPLE = "A glass engine shows every number that it computes, and each of them can be checked."
 LIBRARY = "transformers"

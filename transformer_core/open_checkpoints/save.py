@@ -11,12 +11,12 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from transformer_core.bundle import LABELLED, Bundle
-from transformer_core.bundle_files import CONFIG, TOKENIZER, WEIGHTS, BundleError
 from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.bert import BERT
 from transformer_core.open_checkpoints.family import Family, Origins
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.vocabularies import TOKENIZER_CONFIG, vocabulary_file
+from transformer_core.untrusted.bundle_files import CONFIG, TOKENIZER, WEIGHTS, BundleError
 
 ALWAYS: dict[str, Any] = {
     "positions": "learned",

@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer_core.bundle_files import CONFIG, BundleError
-from transformer_core.open_checkpoints.config_json import read_json
+from transformer_core.untrusted.bundle_files import CONFIG, BundleError
+from transformer_core.untrusted.config_json import read_json
 
 POOLING = "1_Pooling"
 MODULES, READING = "modules.json", "sentence_bert_config.json"

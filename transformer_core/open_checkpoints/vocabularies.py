@@ -20,13 +20,13 @@ from typing import Any, cast
 import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
-from transformer_core.bundle_files import CONFIG, LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
-from transformer_core.open_checkpoints.config_json import own_path, read_json
 from transformer_core.open_checkpoints.family import Family
 from transformer_core.open_checkpoints.sentencepiece import pipeline_of, read_pieces
 from transformer_core.text import Tokenizer, TokenizerError
-from transformer_core.text.components import check_added
 from transformer_core.text.loading import failing_clearly, parse
+from transformer_core.untrusted.bundle_files import CONFIG, LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
+from transformer_core.untrusted.config_json import own_path, read_json
+from transformer_core.untrusted.tokenizer_json import check_added
 
 WORDS, NUMBERED, MERGES, TOKENIZER_CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
 ADDED, SPECIAL, PIECES = "added_tokens.json", "special_tokens_map.json", "source.spm"

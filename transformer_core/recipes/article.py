@@ -15,13 +15,13 @@ from typing import Any
 import torch
 
 from transformer_core.evaluation.article_differences import CHOICES, ArticleRow, write_article
-from transformer_core.training.examples import rows_needed
-from transformer_core.training.intake import ROWS_FILE, read_imdb, write_rows
+from transformer_core.examples import rows_needed
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.runs.worker.build_run import build_run
 from transformer_core.training.spec import Given, RunSpec
 from transformer_core.training.tasks.make import make_task
+from transformer_core.untrusted.tables import ROWS_FILE, read_imdb, write_rows
 
 FILE = "train25k.csv.gz"
 EXAMPLES, HELD_OUT, TOKENS, EPOCHS = ARTICLE.data.examples, 1_000, 128, 12

@@ -14,17 +14,17 @@ from typing import Generic, TypeVar
 import torch
 
 from transformer_core.bundle import Bundle, save
-from transformer_core.bundle_files import WEIGHTS
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.weak_sides import measure_beside
+from transformer_core.examples import Example
 from transformer_core.generation import sample
 from transformer_core.measured import Measured, Trained
 from transformer_core.models import Gpt
 from transformer_core.models.recurrent import RecurrentConfig, RecurrentLm, RecurrentLmConfig
 from transformer_core.recipes.texts import Say
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example
+from transformer_core.untrusted.bundle_files import WEIGHTS
 
 M = TypeVar("M")
 CORES = re.compile(r"(\d+) cores")

@@ -10,8 +10,8 @@ from collections import Counter
 from itertools import count as counting
 from typing import NamedTuple
 
+from transformer_core.examples import Example
 from transformer_core.recipes.texts import CORPORA, read_opinions, read_sections, signed
-from transformer_core.training.examples import Example
 
 SHARES = {"plain": 2, "good denied": 4, "bad denied": 6, "wished": 1, "contrast": 4, "compared": 2, "irony": 1}
 LEXICON = {

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example, distinct, take
 from transformer_core.measured import Trained
 from transformer_core.models import Bert, Classifier
 from transformer_core.recipes.command import open_clock, settle, train
@@ -22,7 +23,6 @@ from transformer_core.recipes.texts import Say
 from transformer_core.text import CLS_ID, PAD_ID, SEP_ID, Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example, distinct, take
 from transformer_core.training.objectives import classification, masked_words
 
 ENCODED_AT_ONCE = 512

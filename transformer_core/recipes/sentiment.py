@@ -22,6 +22,7 @@ from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.evaluation.weak_sides import measure_beside
+from transformer_core.examples import Example, split
 from transformer_core.measured import Measured, Slice
 from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.card import OnDisk, write_bundle, write_card
@@ -39,8 +40,7 @@ from transformer_core.recipes.reviews import (
 from transformer_core.recipes.texts import Say, read_opinions
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example, split
-from transformer_core.training.intake.labelled import read_labelled, read_records, write_labelled
+from transformer_core.untrusted.tables.labelled import read_labelled, read_records, write_labelled
 
 LABELS = ("negative", "positive")
 REVIEWS, PHRASES, PRODUCTS = "train25k.csv.gz", "phrases.train.csv.gz", "products/train.csv.gz"

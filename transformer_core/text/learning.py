@@ -13,6 +13,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, pro
 
 from transformer_core.text.characters import check_texts
 from transformer_core.text.special import BOS, BOS_ID, CLS, CLS_ID, EOS, EOS_ID, SEP, SEP_ID, SPECIAL_TOKENS, UNK
+from transformer_core.untrusted.tokenizer_json import UNWRITTEN_SPACE
 
 KINDS = ("bpe", "wordpiece", "word", "character")
 TEMPLATES = ("cls", "bos_eos", "none")
@@ -20,16 +21,6 @@ CONTINUING = "##"
 ONE_CHARACTER = r"[\s\S]"
 # Merging takes quadratic time in a word's length, so longer words (and runs of blanks) are learned from in parts.
 LONG_WORD = re.compile(r"\S{500}(?=\S)|\s{500}(?=\s)")
-# Words are decoded with a space between them; at these places written text has none.
-UNWRITTEN_SPACE = "|".join(
-    (
-        r"(?<=[\p{Han}\u3000-\u303f\uff00-\uffef]) (?=[\p{Han}\u3000-\u303f\uff00-\uffef])",
-        r" (?=[.,!?:;%)\]}])",
-        r"(?<=[(\[{]) ",
-        r"(?<=\w) (?=['’] \w)",
-        r"(?<=\w ['’]) (?=\w)",
-    )
-)
 
 
 def learn(

@@ -11,10 +11,10 @@ from typing import Any
 
 import tokenizers
 
-from transformer_core.text.components import TokenizerError, check_components
 from transformer_core.text.learning import ONE_CHARACTER
 from transformer_core.text.lexicon import Spelling
 from transformer_core.text.special import SPECIAL_TOKENS
+from transformer_core.untrusted.tokenizer_json import TokenizerError, check_components
 
 MAX_BYTES = 32 * 2**20
 MAX_ID = 2**20 - 1  # four times the largest vocabulary in common use; an embedding needs a row for every id below it

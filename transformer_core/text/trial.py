@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from transformer_core.text import trial_process
-from transformer_core.text.components import TokenizerError
 from transformer_core.text.tokenizer import Tokenizer
+from transformer_core.untrusted.tokenizer_json import TokenizerError
 
 SCRIPT = Path(trial_process.__file__)
 PATIENCE = 20.0  # seconds, more than the seconds of a processor that it may take: the machine may be busy

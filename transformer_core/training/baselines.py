@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from transformer_core.examples import Example
 from transformer_core.text import Tokenizer
-from transformer_core.training.examples import Example
 
 PENALTY = 1.0
 MOST_ITERATIONS = 100

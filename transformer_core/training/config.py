@@ -3,15 +3,20 @@
 Vaswani et al. 2017, section 5; AdamW: Loshchilov and Hutter 2019.
 """
 
-import math
+import sys
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Literal
 
-from transformer_core.config import require_choice
+from msgspec import Meta
+
+from transformer_core.untrusted.schema import check_fields
 
 Optimizer = Literal["adamw", "adam", "sgd", "muon"]
 Schedule = Literal["cosine", "constant", "noam"]
 Precision = Literal["float32", "bfloat16"]
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max, description="a number greater than 0")]
+NotNegative = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number at least 0")]
+Probability = Annotated[float, Meta(ge=0, lt=1, description="a number at least 0 and less than 1")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,37 +42,16 @@ class TrainConfig:
     """
 
     optimizer: Optimizer = "adamw"
-    learning_rate: float = 1e-3
-    warm_up: float = 0.1
+    learning_rate: Positive = 1e-3
+    warm_up: Probability = 0.1
     schedule: Schedule = "cosine"
-    weight_decay: float = 0.01
-    clip_norm: float | None = 1.0
-    label_smoothing: float = 0.0
-    batch_size: int = 32
-    epochs: int = 1
-    seed: int = 0
+    weight_decay: NotNegative = 0.01
+    clip_norm: Positive | None = 1.0
+    label_smoothing: Probability = 0.0
+    batch_size: Annotated[int, Meta(ge=1, le=65_536)] = 32
+    epochs: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        for name, choices in (("optimizer", Optimizer), ("schedule", Schedule), ("precision", Precision)):
-            require_choice(name, getattr(self, name), get_args(choices))
-        _require_number("learning_rate", self.learning_rate, above=0.0)
-        _require_number("weight_decay", self.weight_decay, least=0.0)
-        _require_number("warm_up", self.warm_up, least=0.0, below=1.0)
-        _require_number("label_smoothing", self.label_smoothing, least=0.0, below=1.0)
-        if self.clip_norm is not None:
-            _require_number("clip_norm", self.clip_norm, above=0.0)
-        for name, least, most in (("batch_size", 1, 65_536), ("epochs", 1, 100_000), ("seed", 0, 2**63 - 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-                raise ValueError(f"{name}={value!r} must be a whole number from {least} to {most}")
-
-
-def _require_number(
-    name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf, below: float = math.inf
-) -> None:
-    bounds = ((f"at least {least:g}", least), (f"greater than {above:g}", above), (f"less than {below:g}", below))
-    need = " and ".join(words for words, bound in bounds if math.isfinite(bound))
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or value < least or value <= above or value >= below:
-        raise ValueError(f"{name}={value!r} must be a number {need}")
+        check_fields(self)

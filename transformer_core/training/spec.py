@@ -6,11 +6,14 @@ The same spec on the same machine gives exactly the same curve.
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from transformer_core.config import ModelConfig, require_choice
 from transformer_core.text import KINDS
 from transformer_core.training.config import TrainConfig
+from transformer_core.untrusted.schema import check_fields
 
 Source = Literal["reviews", "table", "imdb", "copy", "reverse", "sort", "pairs", "characters", "masked_words"]
 Language = Literal["en", "zh"]
@@ -28,12 +31,6 @@ KIND_OF_SOURCE = {
     "pairs": "translation",
     "characters": "gpt",
     "masked_words": "bert",
-}
-CHOICES_OF_NETWORK: dict[str, Any] = {
-    "network": Network,
-    "alignment": AlignmentChoice,
-    "summary": SummaryChoice,
-    "initial": InitialWeights,
 }
 RECURRENT_KINDS = {"classifier": "recurrent_classifier", "translation": "seq2seq", "gpt": "lm"}
 BOUNDS = {
@@ -58,7 +55,20 @@ START = "start"  # the folder, in that of a run, of the model that it starts fro
 MOST_EDITS, LONGEST_EDITS = 2_000, 400_000  # of the weights that a run begins with; characters as JSON
 MOST_STEPS = 300_000  # of a run; each is kept
 LABELS_OF_REVIEWS = ("negative", "positive")
+Labels = Annotated[
+    tuple[Annotated[str, Meta(min_length=1, description="a name of a class")], ...],
+    Meta(min_length=2, max_length=20, description="2 to 20 names of classes"),
+]
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+FullName = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_NAME, description=f"a text of 1 to {LONGEST_NAME} characters")
+]
 NEED_FILE, MAY_HAVE_FILE = ("table", "imdb"), ("table", "imdb", "pairs", "characters", "masked_words")
+
+
+def within(name: str) -> Meta:
+    """Return the bounds of a field: BOUNDS[name]."""
+    return Meta(ge=BOUNDS[name][0], le=BOUNDS[name][1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +80,11 @@ class Given:
         count: rows of a table, reviews, pairs, or characters of a text.
     """
 
-    name: str
-    count: int
+    name: Name
+    count: Annotated[int, Meta(ge=1, description="a whole number from 1")]
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and len(self.name) <= LONGEST_NAME):
-            raise ValueError(f"name={self.name!r:.100} must have at most {LONGEST_NAME} characters")
-        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
-            raise ValueError(f"count={self.count!r} must be a whole number from 1")
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,25 +107,20 @@ class DataSpec:
 
     source: Source = "reviews"
     language: Language = "en"
-    examples: int = 4_000
-    held_out: int = 600
-    vocab_size: int = 2_000
+    examples: Annotated[int, within("examples")] = 4_000
+    held_out: Annotated[int, within("held_out")] = 600
+    vocab_size: Annotated[int, within("vocab_size")] = 2_000
     tokenizer: str = "word"
-    symbols: int = 12
-    length: int = 10
-    labels: tuple[str, ...] = LABELS_OF_REVIEWS
+    symbols: Annotated[int, within("symbols")] = 12
+    length: Annotated[int, within("length")] = 10
+    labels: Labels = LABELS_OF_REVIEWS
     file: str | None = None
     given: Given | None = None
 
     def __post_init__(self) -> None:
-        require_choice("source", self.source, get_args(Source))
-        require_choice("language", self.language, get_args(Language))
+        check_fields(self)
         require_choice("tokenizer", self.tokenizer, tuple(KINDS))
-        for name in ("examples", "held_out", "vocab_size", "symbols", "length"):
-            require_within(name, getattr(self, name))
         object.__setattr__(self, "labels", tuple(self.labels))
-        if not (2 <= len(self.labels) <= 20 and all(isinstance(label, str) and label for label in self.labels)):
-            raise ValueError(f"labels={self.labels!r:.200} must be 2 to 20 names of classes")
         if len(set(self.labels)) != len(self.labels):
             raise ValueError(f"labels={self.labels!r:.200} must differ from each other")
         if self.file is not None and (self.file in ("", ".", "..") or {"/", "\\", "\0"} & set(self.file)):
@@ -194,11 +196,7 @@ class NetworkSpec:
     initial: InitialWeights = "usual"
 
     def __post_init__(self) -> None:
-        for name, choices in CHOICES_OF_NETWORK.items():
-            require_choice(name, getattr(self, name), get_args(choices))
-        for name in ("bidirectional", "one_hot"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,16 +223,15 @@ class Start:
         edits: what was done to its weights, as analysis.lab.changes.code_of writes them.
     """
 
-    model: str
+    model: FullName
     edits: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.model, str) and self.model.strip() and len(self.model) <= LONGEST_NAME):
-            raise ValueError(f"model={self.model!r:.100} must have 1 to {LONGEST_NAME} characters")
+        check_fields(self)
+        if not self.model.strip():
+            raise ValueError(f"model={self.model!r} must have 1 to {LONGEST_NAME} characters")
         object.__setattr__(self, "edits", _as_tuples(self.edits))
-        if not isinstance(self.edits, tuple) or not all(
-            isinstance(e, tuple) and e[:1] == ("weights",) for e in self.edits
-        ):
+        if not all(isinstance(e, tuple) and e[:1] == ("weights",) for e in self.edits):
             raise ValueError(f"edits={self.edits!r:.100} must be codes of edits of weights")
         if len(self.edits) > MOST_EDITS or len(json.dumps(self.edits)) > LONGEST_EDITS:
             raise ValueError(f"edits has {len(self.edits)} edits; at most {MOST_EDITS} small ones are kept with a run")
@@ -263,23 +260,22 @@ class RunSpec:
         start: the damaged model that it begins with; None for fresh weights, or those of the origin's frame.
     """
 
-    name: str = "run"
+    name: FullName = "run"
     data: DataSpec = field(default_factory=DataSpec)
     network: NetworkSpec = field(default_factory=NetworkSpec)
     model: ModelConfig = field(default_factory=lambda: ModelConfig(vocab_size=16))
     training: TrainConfig = field(default_factory=TrainConfig)
     softmax_before_loss: bool = False
-    frames: int = 24
-    points: int = 400
-    threads: int = 0
+    frames: Annotated[int, within("frames")] = 24
+    points: Annotated[int, within("points")] = 400
+    threads: Annotated[int, within("threads")] = 0
     origin: Origin | None = None
     start: Start | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and self.name.strip() and len(self.name) <= LONGEST_NAME):
-            raise ValueError(f"name={self.name!r:.100} must have 1 to {LONGEST_NAME} characters")
-        for name in ("frames", "points", "threads"):
-            require_within(name, getattr(self, name))
+        check_fields(self)
+        if not self.name.strip():
+            raise ValueError(f"name={self.name!r} must have 1 to {LONGEST_NAME} characters")
         for name in ("d_model", "n_heads", "d_ff", "n_layers", "max_len"):
             require_within(name, getattr(self.model, name))
         for name in ("batch_size", "epochs"):
@@ -289,8 +285,6 @@ class RunSpec:
                 f"network={self.network.network!r} does not learn source={self.data.source!r}: a recurrent network "
                 "reads in one order, and a hidden word has neighbours on both sides"
             )
-        if not isinstance(self.softmax_before_loss, bool):
-            raise ValueError(f"softmax_before_loss={self.softmax_before_loss!r} must be True or False")
 
     @property
     def takes_weights(self) -> bool:

@@ -14,8 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from transformer_core.bundle_files import check_headers
 from transformer_core.training.loop import Run
+from transformer_core.untrusted.bundle_files import check_headers
 
 TENSORS, PLACE = "run.safetensors", "run.json"
 FORMAT = 1

@@ -13,10 +13,10 @@ from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.hub import FILES, HUB, NAME, load_from_hub
 from transformer_core.trial import try_model
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models.store import Opened, OpenedModels
 
 SECONDS_TO_ANSWER = 3.0

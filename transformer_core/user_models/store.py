@@ -17,11 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from transformer_core.archives import MB, ArchiveError, entries, extract, open_zip
-from transformer_core.bundle_files import LARGEST_TEXT_FILE, BundleError
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.store.folder import LEAVING, making, new_id, write_whole
 from transformer_core.trial import try_model
+from transformer_core.untrusted.archives import MB, ArchiveError, entries, extract, open_zip
+from transformer_core.untrusted.bundle_files import LARGEST_TEXT_FILE, BundleError
+from transformer_core.untrusted.schema import checked
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES, MOST_RATIO = 500 * MB, 1_024 * MB, 1_000, 100
 CONFIG, README = "config.json", "README.md"
@@ -143,6 +147,18 @@ class Opened:
         return total
 
 
+class _Note(Struct):
+    """What is written down of an opened model; its folder is "" where its files lie beside the note."""
+
+    origin: str
+    asked: str
+    folder: str
+    fetched: bool
+    left_out: tuple[str, ...]
+    owner: str = ""
+    shared: bool = False
+
+
 @dataclass(frozen=True)
 class Room:
     """How many opened models are kept, and how many bytes of files: of each owner, and of all together."""
@@ -244,20 +260,11 @@ class OpenedModels:
         try:
             if path.stat().st_size > LARGEST_NOTE or path.parent.name.startswith("."):
                 return None
-            values = json.loads(path.read_text(encoding="utf-8"))
-            folder = Path(values["folder"]) if values["folder"] else path.parent
-            origin, asked, left = values["origin"], values["asked"], tuple(values["left_out"])
-            return Opened(
-                path.parent.name,
-                origin,
-                asked,
-                folder,
-                left,
-                fetched=values["fetched"] is True,
-                owner=str(values.get("owner", "")),
-                shared=values.get("shared") is True,
-            )
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            note = checked(json.loads(path.read_text(encoding="utf-8")), _Note)
+            values = asdict(note)
+            values["folder"] = Path(note.folder or path.parent)
+            return Opened(path.parent.name, **values)
+        except (OSError, ValueError, RecursionError):
             return None
 
     @contextmanager
@@ -284,16 +291,10 @@ class OpenedModels:
 
 def _note(model: Opened, place: Path) -> str:
     """Return what is written down of a model whose own folder is `place`."""
-    note = {
-        "origin": model.origin,
-        "asked": model.asked,
-        "folder": "" if model.folder == place else str(model.folder),
-        "fetched": model.fetched,
-        "left_out": [name[:LONGEST_NAME] for name in model.left_out[:MOST_NAMED]],
-        "owner": model.owner,
-        "shared": model.shared,
-    }
-    return json.dumps(note, indent=2) + "\n"
+    left = tuple(name[:LONGEST_NAME] for name in model.left_out[:MOST_NAMED])
+    folder = "" if model.folder == place else str(model.folder)
+    note = _Note(model.origin, model.asked, folder, model.fetched, left, model.owner, model.shared)
+    return json.dumps(asdict(note), indent=2) + "\n"
 
 
 @contextmanager

@@ -25,8 +25,8 @@ from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_
 from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example
 from transformer_core.prompt import Prompt
-from transformer_core.training.examples import Example
 
 TEXTS = {
     "sentiment": ("The film was not good.", "The film was not bad."),

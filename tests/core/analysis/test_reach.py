@@ -194,13 +194,16 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bins": []}, "bins must be a list of 1 to 40 objects"),
+        ({"bins": []}, r"bins=\[\] must be a list of 1 to 40 objects"),
         ({"bins": [{"fewest": 9, "most": 8, "sentences": 1}]}, "must follow each other"),
         (
             {"bins": [{"fewest": n, "most": n, "sentences": n - 1} for n in range(1, 6)]},
             "sentences=0 must be a whole number",
         ),
-        ({"models": [{"name": "x", "overall": 1, "bleu": [1]}]}, "must be a list of 5 numbers"),
+        (
+            {"models": [{"name": "x", "overall": 1, "bleu": [1], "low": [1], "high": [1]}]},
+            r"bleu=\[1.0\] must be a list of 5 numbers",
+        ),
         ({"models": [{"name": "x", "overall": 1, "bleu": [101] * 5}]}, "bleu=101 must be a number from 0 to 100"),
         (
             {"models": [{"name": "x", "overall": 1, "bleu": [9] * 5, "low": [10] * 5, "high": [11] * 5}]},

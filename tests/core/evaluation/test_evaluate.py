@@ -33,7 +33,7 @@ from transformer_core.generation import translate
 from transformer_core.models import Bert, Classifier, Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.text import Tokenizer
-from transformer_core.training.intake.labelled import write_labelled
+from transformer_core.untrusted.tables.labelled import write_labelled
 
 EXAMPLES = separable(101)
 LABELS = ("negative", "positive")

@@ -17,12 +17,12 @@ from tests.helpers.bundles import refused
 from tests.helpers.engine import shipped, small_bundle
 from transformer_core.analysis.strangeness import counted, strangeness, unusual
 from transformer_core.bundle import Bundle, save
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.article_differences import CHOICES, FILE, article_measured
 from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.evaluation.ngrams import BEFORE, KneserNey
 from transformer_core.evaluation.weak_sides import features_of, main, measure_slices, measure_usual
+from transformer_core.examples import Example
 from transformer_core.measured import (
     FEWEST,
     MEASURED,
@@ -42,9 +42,9 @@ from transformer_core.recipes.article import spec_of
 from transformer_core.recipes.bert import HIDDEN
 from transformer_core.recipes.texts import read_opinions
 from transformer_core.recipes.translation import PAIRS
-from transformer_core.training.examples import Example
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import differences, settings
+from transformer_core.untrusted.bundle_files import BundleError
 
 SHORT_AND_NOT = Slice("SST", "sentence", ("short", "negation"), 240, 170)
 SURENESS = (

@@ -12,7 +12,6 @@ from tests.helpers import nightly_but
 from tests.helpers.engine import made, padded_ids
 from tests.helpers.open_checkpoints import TEXTS, padded, written
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.open_checkpoints import check_against_reference, kind_of_folder, save_hf
@@ -21,6 +20,7 @@ from transformer_core.probe import capture
 from transformer_core.text import Tokenizer
 from transformer_core.text.batch import make_batch
 from transformer_core.trace import Trace
+from transformer_core.untrusted.bundle_files import BundleError
 
 ATOL = 1e-4
 READERS = {

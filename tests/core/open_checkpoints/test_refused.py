@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 
 from tests.helpers.bundles import refused
 from tests.helpers.open_checkpoints import change_settings, written
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import kind_of_folder
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules
+from transformer_core.untrusted.bundle_files import BundleError
 
 SETTINGS = {
     "another family": ({"model_type": "llama"}, "model_type='llama' is not supported; supported: bert, distilbert, "),

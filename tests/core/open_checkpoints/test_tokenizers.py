@@ -26,12 +26,12 @@ from tests.helpers.open_checkpoints import (
 )
 from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle, save
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints import check_against_reference, save_hf
 from transformer_core.open_checkpoints.sentencepiece import fields, pipeline_of, read_pieces
 from transformer_core.prompt import Prompt
 from transformer_core.text import Tokenizer, TokenizerError
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models.store import unpack
 
 BYTES = 300

@@ -15,6 +15,7 @@ import torch
 
 from tests.helpers.engine import separable, shipped
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example
 from transformer_core.models import Bert, Classifier
 from transformer_core.recipes import sentiment
 from transformer_core.recipes.opinions import GRAMMAR, LEXICON, opinions
@@ -23,7 +24,6 @@ from transformer_core.recipes.sentiment import ClassifierMeasures, divided, ever
 from transformer_core.recipes.texts import Say, read_opinions
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import Example
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import masked_words
 

@@ -40,7 +40,7 @@ from transformer_core.recipes import (
 )
 from transformer_core.recipes.texts import Say, read_opinions
 from transformer_core.text import Tokenizer
-from transformer_core.training.intake.labelled import read_labelled, write_labelled
+from transformer_core.untrusted.tables.labelled import read_labelled, write_labelled
 
 ANIMALS, PLACES = ("dog", "cat", "bird", "horse", "fish"), ("river", "house", "tree", "hill", "road", "park")
 CAPTIONS = [f"A {animal} is near the {place} ." for animal in ANIMALS for place in PLACES]

@@ -17,8 +17,8 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from tests.helpers import ROOT
 from transformer_core.text import Tokenizer, TokenizerError
-from transformer_core.text.components import KNOWN_PATTERNS
 from transformer_core.text.loading import MAX_BYTES
+from transformer_core.untrusted.tokenizer_json import KNOWN_PATTERNS
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_core.training.intake import ENCODINGS, IntakeError, clean_text, preview, read_table
+from transformer_core.untrusted.tables import ENCODINGS, IntakeError, clean_text, preview, read_table
 
 SIMPLIFIED = [
     ("这部电影真的很好看，演员的表演非常出色。", "1"),

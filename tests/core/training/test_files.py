@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_core.training.examples import Example
-from transformer_core.training.intake import (
+from transformer_core.examples import Example
+from transformer_core.untrusted.tables import (
     ROWS_FILE,
     IntakeError,
     read_imdb,
@@ -25,7 +25,7 @@ from transformer_core.training.intake import (
     write_labelled,
     write_rows,
 )
-from transformer_core.training.intake.pairs import (
+from transformer_core.untrusted.tables.pairs import (
     FEWEST,
     aligned_files,
     read_aligned,
@@ -147,7 +147,7 @@ def test_archives_over_a_bound_are_refused(tmp_path, monkeypatch):
     path = write_tar(tmp_path / "a.tar.gz", reviews(4) | others())
     for name, bound in (("MOST_MEMBERS", 5), ("MOST_STREAMED", 1 << 20), ("MOST_PACKED", 100)):
         with monkeypatch.context() as patch:
-            patch.setattr(f"transformer_core.training.intake.imdb.{name}", bound)
+            patch.setattr(f"transformer_core.untrusted.tables.imdb.{name}", bound)
             with pytest.raises(IntakeError, match=r"a\.tar\.gz"):
                 read_imdb(path, limit=None, seed=0)
 
@@ -299,7 +299,7 @@ def test_a_long_text_is_read_whole(tmp_path):
 
 
 def test_an_endless_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("transformer_core.training.intake.opening.LONGEST_LINE", 100)
+    monkeypatch.setattr("transformer_core.untrusted.tables.opening.LONGEST_LINE", 100)
     (tmp_path / "a.csv").write_text("text,label\n" + "x" * 101 + ",1\n")
     assert refusal(tmp_path / "a.csv") == "a.csv, line 2 is longer than 100 bytes, the most that are read"
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example, distinct, split
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training import baselines
 from transformer_core.training.baselines import bag_of_ids, bag_of_words, fit_bag_of_ids, majority
 from transformer_core.training.batching import LabelledBatch, PairBatch
-from transformer_core.training.examples import Example, distinct, split
 from transformer_core.training.objectives import classification, mask_words, masked_words, next_target_words, next_words
 
 CONFIG = ModelConfig(vocab_size=50, d_model=16, n_heads=2, d_ff=32, n_layers=1, max_len=16, dropout=0.0)

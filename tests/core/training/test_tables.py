@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transformer_core.training.intake import DELIMITERS, ENCODINGS, IntakeError, preview, read_table
-from transformer_core.training.intake.opening import LONGEST_TEXT, MOST_BYTES
+from transformer_core.untrusted.tables import DELIMITERS, ENCODINGS, IntakeError, preview, read_table
+from transformer_core.untrusted.tables.opening import LONGEST_TEXT, MOST_BYTES
 
 ROWS = [("good, “really”", "pos"), ('a "dull"\nfilm; long', "neg"), ("你好 | 世界", "pos"), ("שלום 😀", "neg")]
 PIECES = [
@@ -358,7 +358,7 @@ def test_what_cannot_be_used_gets_words(tmp_path, raw, message):
 
 
 def test_a_bound_on_rows_holds_for_whole_and_broken_ones(monkeypatch):
-    monkeypatch.setattr("transformer_core.training.intake.table.MOST_ROWS", 1_000)
+    monkeypatch.setattr("transformer_core.untrusted.tables.table.MOST_ROWS", 1_000)
     for rows in (b"a,1\nb,0\n", b"a,1\nb\n", b'a,1\n"b\n'):
         with pytest.raises(IntakeError, match="more than 1,000 rows"):
             preview(b"text,label\n" + rows * 1_000)

@@ -17,13 +17,13 @@ from transformer_core.config import PADDED, ModelConfig
 from transformer_core.text import MASK, PAD_ID
 from transformer_core.training.batching import in_turn
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.intake.pairs import write_pairs
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import next_target_words
 from transformer_core.training.spec import BOUNDS, KIND_OF_SOURCE, DataSpec, Given, NetworkSpec, Origin, RunSpec
 from transformer_core.training.tasks.make import held_out_of, make_task
 from transformer_core.training.tasks.sequences import PairPart
 from transformer_core.training.tasks.task import sample_size, word_measures
+from transformer_core.untrusted.tables.pairs import write_pairs
 
 SMALL = ModelConfig(vocab_size=16, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32, dropout=0.0)
 SOURCES = ("reviews", "copy", "reverse", "sort", "pairs", "characters", "masked_words")

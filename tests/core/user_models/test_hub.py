@@ -8,7 +8,7 @@ import huggingface_hub
 import pytest
 
 from tests.helpers.open_checkpoints import cached, written
-from transformer_core.bundle_files import BundleError
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models import hub as module
 from transformer_core.user_models.hub import Fetching, NoHubError, forget_fetched, hub_answers, open_from_hub
 from transformer_core.user_models.store import OpenedModels

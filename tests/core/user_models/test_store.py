@@ -15,11 +15,12 @@ import pytest
 from tests.helpers.bundles import zipped
 from tests.helpers.engine import READ_BY, odd_model, small_bundle
 from tests.helpers.open_checkpoints import packed, written
-from transformer_core import archives, trial
+from transformer_core import trial
 from transformer_core.bundle import save
-from transformer_core.bundle_files import BundleError
 from transformer_core.checkpoints import load
 from transformer_core.text import TokenizerError
+from transformer_core.untrusted import archives
+from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models import store
 from transformer_core.user_models.store import Opened, OpenedModels, Room, default_root, name_from
 

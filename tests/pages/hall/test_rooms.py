@@ -11,7 +11,7 @@ import pytest
 from pages.hall import rooms as module
 from pages.hall.lectures import Lecture, lectures
 from pages.hall.rooms import LETTERS, LONGEST_TEXT, RoomError, Rooms
-from transformer_core.training.intake import read_table
+from transformer_core.untrusted.tables import read_table
 
 
 def lecture_of(name: str = "twelve_scenes") -> Lecture:

@@ -168,7 +168,7 @@ def test_an_unknown_model_in_the_link_is_named() -> None:
 
 def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     from pages.kit import header
-    from transformer_core.bundle_files import BundleError
+    from transformer_core.untrusted.bundle_files import BundleError
 
     def broken(_: str) -> None:
         raise BundleError("model.safetensors is truncated")

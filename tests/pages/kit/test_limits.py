@@ -23,11 +23,11 @@ from pages.serving.log import OneLine, Seldom
 from tests.helpers.made_runs import made_run
 from tests.helpers.pages import finished, run
 from tests.helpers.tiny_runs import SPEC
-from transformer_core.archives import MB
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.run_list import Bounds, RunList
 from transformer_core.training.runs.store import slots
+from transformer_core.untrusted.archives import MB
 
 BOUNDS = replace(limits(), upload_mb=5, session_uploads_mb=8, all_uploads_mb=20)
 HEAD = b'--part\r\nContent-Disposition: form-data; name="file"; filename="\xe6\xa8\xa1.zip"\r\n\r\n'

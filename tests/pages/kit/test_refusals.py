@@ -9,7 +9,7 @@ from pages.kit import refusals
 from pages.kit.refusals import VALUE, in_own_words
 from pages.language import strings, words
 from tests.helpers import ROOT
-from transformer_core.training.intake import IntakeError, read_table
+from transformer_core.untrusted.tables import IntakeError, read_table
 
 
 def message_of(node: ast.expr) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from pages.figures.matrix import Panel, Scale
 from pages.kit.exports import panels_csv, rows_csv, tables_of, tables_zip, to_csv, to_npz
 from tests.helpers.figures import attention, figure
-from transformer_core.training.intake.delimited import inert, unmarked
+from transformer_core.untrusted.tables.delimited import inert, unmarked
 
 
 def test_csv_reads_back_exactly_and_no_label_is_a_formula() -> None:

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.bundle import Bundle
-from transformer_core.bundle_files import LANGUAGES
 from transformer_core.config import require_index
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
@@ -29,6 +28,7 @@ from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 from transformer_core.training.batching import padded
 from transformer_core.training.corpora.reviews import passage, reviews
+from transformer_core.untrusted.bundle_files import LANGUAGES
 
 NONE = -100  # no answer is asked for here
 MOST_TOKENS_AT_ONCE = 4_096

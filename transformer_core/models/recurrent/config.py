@@ -4,20 +4,29 @@ Names follow Bahdanau et al. 2015, appendix A.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from transformer_core.config import LARGEST, PADDED, require_choice
+from msgspec import Meta
+
+from transformer_core.config import PADDED, Classes, MaxLen, VocabSize, Width
+from transformer_core.untrusted.schema import Probability, check_fields
 
 Unit = Literal["tanh", "gru", "lstm"]
 Alignment = Literal["dot_product", "additive"]
 Summary = Literal["last", "mean"]
-LARGEST_DEVIATION = 10.0
-SIZES = {name: LARGEST[name] for name in ("vocab_size", "d_model", "max_len")} | {"d_hidden": 65_536}
+Deviation = Annotated[float, Meta(gt=0, le=10, description="None, or more than 0 and at most 10")]
 
 
 def _padding(config: Any) -> int:
     """What stands for padding in token ids, where the state stays: pad_id, or PADDED where there is none."""
     return PADDED if config.pad_id is None else config.pad_id
+
+
+def _check(config: Any) -> None:
+    check_fields(config, "pad_id")
+    most = config.vocab_size - 1
+    if config.pad_id is not None and not (type(config.pad_id) is int and 0 <= config.pad_id <= most):
+        raise ValueError(f"pad_id={config.pad_id!r} must be a whole number from 0 to {most}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,24 +53,20 @@ class RecurrentConfig:
         ValueError: a value outside its range.
     """
 
-    vocab_size: int
-    d_model: int = 128
-    d_hidden: int = 128
+    vocab_size: VocabSize
+    d_model: Width = 128
+    d_hidden: Width = 128
     unit: Unit = "gru"
     bidirectional: bool = True
     attention: Alignment | None = "additive"
-    max_len: int = 128
-    dropout: float = 0.1
+    max_len: MaxLen = 128
+    dropout: Probability = 0.1
     pad_id: int | None = 0
     tied_output: bool = True
-    initial_deviation: float | None = None
+    initial_deviation: Deviation | None = None
     padding = property(_padding)
 
-    def __post_init__(self) -> None:
-        _require_common(self)
-        if self.attention is not None:
-            require_choice("attention", self.attention, get_args(Alignment))
-        _require_switches(self, "bidirectional", "tied_output")
+    __post_init__ = _check
 
     @property
     def d_memory(self) -> int:
@@ -90,20 +95,18 @@ class RecurrentLmConfig:
         ValueError: a value outside its range.
     """
 
-    vocab_size: int
-    d_model: int = 128
-    d_hidden: int = 256
+    vocab_size: VocabSize
+    d_model: Width = 128
+    d_hidden: Width = 256
     unit: Unit = "gru"
-    max_len: int = 128
-    dropout: float = 0.1
+    max_len: MaxLen = 128
+    dropout: Probability = 0.1
     pad_id: int | None = 0
-    initial_deviation: float | None = None
+    initial_deviation: Deviation | None = None
     one_hot: bool = False
     padding = property(_padding)
 
-    def __post_init__(self) -> None:
-        _require_common(self)
-        _require_switches(self, "one_hot")
+    __post_init__ = _check
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,54 +123,20 @@ class RecurrentClassifierConfig:
         ValueError: a value outside its range.
     """
 
-    vocab_size: int
-    d_model: int = 64
-    d_hidden: int = 64
+    vocab_size: VocabSize
+    d_model: Width = 64
+    d_hidden: Width = 64
     unit: Unit = "gru"
     bidirectional: bool = False
-    n_classes: int = 2
+    n_classes: Classes = 2
     pooling: Summary = "last"
-    max_len: int = 128
-    dropout: float = 0.1
+    max_len: MaxLen = 128
+    dropout: Probability = 0.1
     pad_id: int | None = 0
-    initial_deviation: float | None = None
+    initial_deviation: Deviation | None = None
     padding = property(_padding)
 
-    def __post_init__(self) -> None:
-        _require_common(self)
-        _require_whole("n_classes", self.n_classes, 1, LARGEST["n_classes"])
-        require_choice("pooling", self.pooling, get_args(Summary))
-        _require_switches(self, "bidirectional")
+    __post_init__ = _check
 
 
 AnyRecurrentConfig = RecurrentConfig | RecurrentLmConfig | RecurrentClassifierConfig
-
-
-def _require_switches(config: AnyRecurrentConfig, *names: str) -> None:
-    for name in names:
-        if not isinstance(getattr(config, name), bool):
-            raise ValueError(f"{name}={getattr(config, name)!r} must be True or False")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _require_common(config: AnyRecurrentConfig) -> None:
-    for name, largest in SIZES.items():
-        _require_whole(name, getattr(config, name), 1, largest)
-    require_choice("unit", config.unit, get_args(Unit))
-    if not (_is_number(config.dropout) and 0.0 <= config.dropout < 1.0):
-        raise ValueError(f"dropout={config.dropout!r} must be a number, at least 0 and less than 1")
-    if config.pad_id is not None:
-        _require_whole("pad_id", config.pad_id, 0, config.vocab_size - 1)
-    deviation = config.initial_deviation
-    if deviation is not None and not (_is_number(deviation) and 0.0 < deviation <= LARGEST_DEVIATION):
-        raise ValueError(
-            f"initial_deviation={deviation!r} must be None, or more than 0 and at most {LARGEST_DEVIATION:g}"
-        )
-
-
-def _require_whole(name: str, value: Any, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name}={value!r} must be a whole number from {least} to {most}")

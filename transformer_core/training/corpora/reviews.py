@@ -23,6 +23,7 @@ from random import Random
 from typing import get_args
 
 from transformer_core.config import require_choice
+from transformer_core.examples import Example
 from transformer_core.training.corpora.grammar import (
     CORPORA,
     SLOT,
@@ -33,7 +34,6 @@ from transformer_core.training.corpora.grammar import (
     Parts,
     load_grammar,
 )
-from transformer_core.training.examples import Example
 
 HELD_BACK_SHARE = 0.5
 ASIDE_SHARE = 0.3

@@ -11,11 +11,11 @@ from pathlib import Path
 from torch import nn
 
 from transformer_core.bundle import Bundle, save
-from transformer_core.bundle_files import TOKENIZER, BundleError
 from transformer_core.text import Tokenizer
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.folder import ORIGIN, START
 from transformer_core.training.runs.worker.recorder import save_weights
+from transformer_core.untrusted.bundle_files import TOKENIZER, BundleError
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import dataclasses
 import math
 
 from transformer_core.config import ModelConfig
+from transformer_core.examples import most_held_out, rows_needed
 from transformer_core.training.config import TrainConfig
-from transformer_core.training.examples import most_held_out, rows_needed
 from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.spec import (
     BOUNDS,

@@ -12,10 +12,10 @@ from torch import nn
 
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
+from transformer_core.examples import Example
 from transformer_core.text import Tokenizer
 from transformer_core.training.baselines import bag_of_words, majority
 from transformer_core.training.batching import LabelledBatch, epochs_of, in_turn, padded
-from transformer_core.training.examples import Example
 from transformer_core.training.objectives import classification
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.task import Points, Task, both_parts, config_of, sample_size

@@ -7,10 +7,8 @@ from pathlib import Path
 import torch
 
 from transformer_core.bundle import Answered, Bundle, load_bundle
-from transformer_core.bundle_files import BundleError
+from transformer_core.examples import Example, split
 from transformer_core.training.corpora.reviews import passage, reviews
-from transformer_core.training.examples import Example, split
-from transformer_core.training.intake.labelled import read_rows
 from transformer_core.training.spec import START, RunSpec
 from transformer_core.training.tasks.characters import character_task, parts_of, pieces
 from transformer_core.training.tasks.classification import classification_task
@@ -18,6 +16,8 @@ from transformer_core.training.tasks.masked import masked_task, sentence_parts
 from transformer_core.training.tasks.pairs import pairs_of
 from transformer_core.training.tasks.sequences import letters_of, pair_task, sequence_task
 from transformer_core.training.tasks.task import Task
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.tables.labelled import read_rows
 
 UNDAMAGED = "undamaged"  # among a run's baselines: what the model reached as it was
 TRAINED_ON = "undamaged_trained"  # and what it reached once it was trained as the damaged one

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from transformer_core.examples import most_held_out
 from transformer_core.training.corpora.pairs import translation_pairs
 from transformer_core.training.corpora.sequences import Pair
-from transformer_core.training.examples import most_held_out
-from transformer_core.training.intake.pairs import read_pairs
 from transformer_core.training.spec import RunSpec
+from transformer_core.untrusted.tables.pairs import read_pairs
 
 INTO = {"en": "fr", "zh": "zh"}  # what the app's own English sentences are translated into, by the run's language
 

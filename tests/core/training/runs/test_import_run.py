@@ -167,7 +167,7 @@ def without(kind, *names):
         (put("layout", 2, frame=64), "holds in layout"),
         (put("layout", 0, method="tsne"), "arrays.npz lacks tsne_000, or two records name it"),
         (put("facts", kind="gpt"), "is of kind 'gpt'; its settings call for 'classifier'"),
-        (put("facts", prompt=7), "fact prompt=7 has another form"),
+        (put("facts", prompt=7), "fact prompt=7 must be a text"),
         (put("facts", model={"d_model": -1}), "the run's model: "),
         (without("facts", "prompt"), "too much or missing: prompt"),
         (put("facts", x=1), "too much or missing: x"),

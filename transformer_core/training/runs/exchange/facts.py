@@ -1,68 +1,59 @@
 """Checking the facts of an imported run, which pages rely on: they must have the form that the worker gives them."""
 
-import re
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
+
+from msgspec import Meta
 
 from transformer_core.bundle import make_config
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.spec import BOUNDS, RunSpec
+from transformer_core.untrusted.schema import Finite, checked
 
-FORMS: dict[str, type | tuple[type, ...]] = {
-    "kind": str,
-    "labels": list,
-    "baselines": dict,
-    "counts": dict,
-    "prompt": str,
-    "model": dict,
-    "n_parameters": int,
-    "steps_per_epoch": int,
-    "total_steps": int,
-    "frames_planned": list,
-    "bytes_of_weights": int,
-    "notes": list,
-    "device": str,
-    "device_name": str,
-    "threads": int,
-    "torch": str,
-    "python": str,
-    "started": (int, float),
-    "tokenizer_sha256": str,
-}
-ITEMS: dict[str, type | tuple[type, ...]] = {
-    "labels": str,
-    "notes": str,
-    "frames_planned": int,
-    "baselines": (int, float),
-    "counts": int,
-}
+ITEMS = Meta(max_length=100)
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Item = Annotated[str, Meta(max_length=2_000)]
+Words = Annotated[str, Meta(max_length=200_000)]
+
+
+class Facts(TypedDict):
+    """What a worker notes of its run."""
+
+    kind: Words
+    labels: Annotated[list[Item], ITEMS]
+    baselines: Annotated[dict[Item, Finite], ITEMS]
+    counts: Annotated[dict[Item, Count], ITEMS]
+    prompt: Words
+    model: dict[str, Any]
+    n_parameters: Count
+    steps_per_epoch: Count
+    total_steps: Count
+    frames_planned: Annotated[list[Count], ITEMS]
+    bytes_of_weights: Count
+    notes: Annotated[list[Item], ITEMS]
+    device: Literal["cpu", "cuda", "mps"]
+    device_name: Words
+    threads: Annotated[int, Meta(ge=1, le=BOUNDS["threads"][1] * 16)]
+    torch: Words
+    python: Words
+    started: Finite
+    tokenizer_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", description="64 hexadecimal digits")]
+
+
 LATER: dict[str, Any] = {"counts": {}}  # what stands for them in runs of earlier versions, which have none
-PATTERNS = {"device": r"cpu|cuda|mps", "tokenizer_sha256": r"[0-9a-f]{64}"}
-LONGEST_TEXT = 2_000
-MOST_ITEMS = 100
 
 
 def check_facts(facts: dict[str, Any], spec: RunSpec) -> None:
     """Raise RunError unless the facts are those of a run of this spec, complete and of the right form."""
-    if odd := sorted(map(str, (LATER | facts).keys() ^ FORMS.keys())):
-        raise RunError(f"the run's facts must be {', '.join(FORMS)}; too much or missing: {', '.join(odd)[:200]}")
-    facts = LATER | facts
-    for name, form in FORMS.items():
-        value = facts[name]
-        if not isinstance(value, form) or isinstance(value, bool) or len(str(value)) > MOST_ITEMS * LONGEST_TEXT:
-            raise RunError(f"the run's fact {name}={value!r:.100} has another form than a worker gives it")
-    for name, pattern in PATTERNS.items():
-        if not re.fullmatch(pattern, facts[name]):
-            raise RunError(f"the run's fact {name}={facts[name]!r:.100} is none that a worker gives it")
-    for name, form in ITEMS.items():
-        items = list(facts[name].values() if isinstance(facts[name], dict) else facts[name])
-        fit = all(isinstance(item, form) and len(str(item)) <= LONGEST_TEXT for item in items)
-        if len(items) > MOST_ITEMS or not fit:
-            raise RunError(f"the run's fact {name}={items!r:.100} has other items than a worker gives it")
+    names = Facts.__annotations__
+    if odd := sorted(map(str, (LATER | facts).keys() ^ names.keys())):
+        raise RunError(f"the run's facts must be {', '.join(names)}; too much or missing: {', '.join(odd)[:200]}")
+    try:
+        checked(LATER | facts, Facts)
+    except ValueError as error:
+        raise RunError(f"the run's fact {error}") from None
     if facts["kind"] != spec.kind:
         raise RunError(f"the run's model is of kind {facts['kind']!r:.40}; its settings call for {spec.kind!r}")
     try:
         make_config(facts["kind"], facts["model"])
     except (TypeError, ValueError) as error:
         raise RunError(f"the run's model: {error!s:.300}") from None
-    if not 1 <= facts["threads"] <= BOUNDS["threads"][1] * 16:
-        raise RunError(f"the run's fact threads={facts['threads']} is out of range")

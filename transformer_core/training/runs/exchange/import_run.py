@@ -11,13 +11,14 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, NoReturn, get_args
+from typing import IO, Annotated, Any, NoReturn, get_args
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from transformer_core import archives
-from transformer_core.archives import MB, ArchiveError, extract, open_zip
 from transformer_core.bundle import MODELS, load_weights, make_config
 from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer, TokenizerError
@@ -47,6 +48,9 @@ from transformer_core.training.runs.store.folder import (
 from transformer_core.training.runs.store.records import ENDED, Frame, Layout, Method, State, Status
 from transformer_core.training.spec import BOUNDS, MOST_STEPS, RunSpec
 from transformer_core.trial import try_numbers
+from transformer_core.untrusted import archives
+from transformer_core.untrusted.archives import MB, ArchiveError, extract, open_zip
+from transformer_core.untrusted.schema import Finite, checked
 
 MOST_PACKED, MOST_UNPACKED, MOST_ENTRIES = 500 * MB, 1_024 * MB, 256
 WEIGHTS = 400 * MB
@@ -65,24 +69,61 @@ SIZES = {
     rf"{STATE}/[0-9]{{1,9}}\.run\.safetensors": 3 * WEIGHTS,
 }
 NOT_EXTRACTED = {ABOUT, SCRIPT, SPEC}
-MOST_FRAMES, MOST_MEASURES = BOUNDS["frames"][1], 32
+MOST_FRAMES = BOUNDS["frames"][1]
 MOST_RECORDS = {"format": 1, "status": 1, "facts": 1, "curves": 1, "point": BOUNDS["points"][1], "frame": MOST_FRAMES}
 MOST_RECORDS |= {"layout": MOST_FRAMES * len(get_args(Method))}
-FIELDS = {
-    "format": {"version"},
-    "status": {"state", "step", "total_steps", "epoch", "seconds", "message", "updated"},
-    "curves": {"steps"},
-    "point": {"text", "label", "held_out"},
-    "frame": {"number", "step", "epoch", "seconds", "measures", "published"},
-    "layout": {"frame", "method", "measures"},
-}
 MAGIC = b"\x93NUMPY\x01\x00"
 HEADER = re.compile(
     rb"\{'descr': '([<>=|][a-zA-Z][0-9]{0,9})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,100})\), \} *\n"
 )
-LONGEST_LINE, LONGEST_TEXT, LONGEST_NAME = MB, 10_000, 100
+LONGEST_LINE = MB
 STEPS_AT_ONCE = 10_000
-Records = dict[str, list[dict[str, Any]]]
+Count = Annotated[int, Meta(ge=0, le=sys.maxsize)]
+Text = Annotated[str, Meta(max_length=10_000)]
+Measures = Annotated[
+    dict[Annotated[str, Meta(max_length=100)], Finite],
+    Meta(max_length=32, description="an object of at most 32 finite numbers with short names"),
+]
+
+
+class _Status(Struct, forbid_unknown_fields=True):
+    state: State
+    step: Count
+    total_steps: Count
+    epoch: Finite
+    seconds: Finite
+    message: Text
+    updated: Finite
+
+
+class _Curves(Struct, forbid_unknown_fields=True):
+    steps: Count
+
+
+class _Point(Struct, forbid_unknown_fields=True):
+    text: Text
+    label: Count
+    held_out: bool
+
+
+class _Frame(Struct, forbid_unknown_fields=True):
+    number: Count
+    step: Count
+    epoch: Finite
+    seconds: Finite
+    measures: Measures
+    published: bool
+
+
+class _Layout(Struct, forbid_unknown_fields=True):
+    frame: Count
+    method: Method
+    measures: Measures
+
+
+FORMS = {"format": dict, "status": _Status, "facts": dict}
+FORMS |= {"curves": _Curves, "point": _Point, "frame": _Frame, "layout": _Layout}
+Records = dict[str, list[Any]]
 
 
 def import_run(file: Path | IO[bytes], folder: Path) -> tuple[RunSpec, str]:
@@ -209,29 +250,27 @@ class _Contents:
         return facts
 
     def _write(self, records: Records, facts: dict[str, Any], writer: RunWriter) -> None:
-        points, status = records["point"], _status(records["status"][0])
+        points, frames, status = records["point"], records["frame"], _status(records["status"][0])
         labels, d_model = len(facts.get("labels", ())), facts.get("model", {}).get("d_model", 0)
         for point in points:
-            fits = _is_text(point["text"]) and _is_whole(point["label"], 0, labels - 1)
-            _require(fits and isinstance(point["held_out"], bool), "point", point)
+            _require(point.label < labels, "point", point)
         writer.set_facts(facts)
-        writer.set_points(*([point[name] for point in points] for name in ("text", "label", "held_out")))
-        self._write_curves(records["curves"][0]["steps"], status.total_steps, writer)
-        for number, frame in enumerate(records["frame"]):
-            self._write_frame(frame, number, status.total_steps, (len(points), d_model, labels), writer)
-        published = {frame["number"] for frame in records["frame"] if frame["published"]}
+        writer.set_points(*([getattr(point, name) for point in points] for name in ("text", "label", "held_out")))
+        self._write_curves(records["curves"][0].steps, status.total_steps, writer)
+        for number, frame in enumerate(frames):
+            _require(frame.number == number and frame.step <= status.total_steps, "frame", frame)
+            self._write_frame(frame, (len(points), d_model, labels), writer)
         layouts: dict[int, list[Layout]] = {}
         for layout in records["layout"]:
-            frame, method = layout["frame"], layout["method"]
-            _require(frame in published and method in get_args(Method), "layout", layout)
-            xy = self._array(array_name(method, frame), FLOAT, (len(points), 2), finite=True)
-            layouts.setdefault(frame, []).append(Layout(frame, method, xy, _measures(layout)))
+            _require(layout.frame < len(frames) and frames[layout.frame].published, "layout", layout)
+            xy = self._array(array_name(layout.method, layout.frame), FLOAT, (len(points), 2), finite=True)
+            layouts.setdefault(layout.frame, []).append(Layout(layout.frame, layout.method, xy, layout.measures))
         for frame, made in layouts.items():
             writer.publish(frame, made)
         writer.set_status(status)
 
-    def _write_curves(self, n_steps: Any, total_steps: int, writer: RunWriter) -> None:
-        _require(_is_whole(n_steps, 0, total_steps), "curves", n_steps)
+    def _write_curves(self, n_steps: int, total_steps: int, writer: RunWriter) -> None:
+        _require(n_steps <= total_steps, "curves", n_steps)
         columns = [self._array(name, dtype, (n_steps,), finite=True) for name, dtype in CURVES.items()]
         step = columns[0]
         _require(bool((np.diff(step) > 0).all() and (step >= 1).all() and (step <= total_steps).all()), "curves", step)
@@ -239,20 +278,15 @@ class _Contents:
             part = (column[start : start + STEPS_AT_ONCE].tolist() for column in columns)
             writer.add_steps(list(zip(*part, strict=True)), 0.0, None)
 
-    def _write_frame(
-        self, frame: dict[str, Any], number: int, total_steps: int, sizes: tuple[int, int, int], writer: RunWriter
-    ) -> None:
-        """Write the frame that must have this number; sizes are those of points, embeddings and predictions."""
-        step, epoch, seconds, published = (frame[name] for name in ("step", "epoch", "seconds", "published"))
-        fits = _is_whole(frame["number"], number, number) and _is_whole(step, 0, total_steps)
-        _require(fits and _is_number(epoch) and _is_number(seconds) and isinstance(published, bool), "frame", frame)
+    def _write_frame(self, frame: _Frame, sizes: tuple[int, int, int], writer: RunWriter) -> None:
+        """Write a frame; sizes are those of points, embeddings and predictions."""
         embeddings = predictions = None
         n_points, d_model, n_classes = sizes
         if n_points:  # numbers of a run that diverges may be infinite
-            embeddings = self._array(array_name("embeddings", number), FLOAT, (n_points, d_model))
-            predictions = self._array(array_name("predictions", number), FLOAT, (n_points, n_classes))
-        record = Frame(number, step, float(epoch), float(seconds), _measures(frame))
-        writer.add_frame(record, embeddings, predictions, published=published)
+            embeddings = self._array(array_name("embeddings", frame.number), FLOAT, (n_points, d_model))
+            predictions = self._array(array_name("predictions", frame.number), FLOAT, (n_points, n_classes))
+        record = Frame(frame.number, frame.step, frame.epoch, frame.seconds, frame.measures)
+        writer.add_frame(record, embeddings, predictions, published=frame.published)
 
     def _array(self, name: str, dtype: np.dtype, shape: tuple[int, ...], *, finite: bool = False) -> np.ndarray:
         """Return an array, which must be there once and have this type and shape."""
@@ -296,25 +330,21 @@ def _read_records(path: Path) -> Records:
     """Return the records of each kind; of format, status, facts and curves there is one."""
     records: Records = {kind: [] for kind in MOST_RECORDS}
     for kind, values in _lines(path):
-        _require(kind in records and isinstance(values, dict), "a record", kind)
+        _require(kind in records, "a record", kind)
         if kind == "format" and values != {"version": FORMAT}:
-            raise RunError(f"{RECORDS} has format={values.get('version')!r:.40}; format={FORMAT} is taken in")
-        _require(kind == "facts" or _has_form(values, FIELDS[kind]), kind, values)
-        records[kind].append(values)
+            found = values.get("version") if isinstance(values, dict) else values
+            raise RunError(f"{RECORDS} has format={found!r:.40}; format={FORMAT} is taken in")
+        try:
+            records[kind].append(checked(values, FORMS[kind]))
+        except ValueError as error:
+            where = "measures" if str(error).startswith("measures=") else kind
+            raise RunError(f"{RECORDS} holds in {where} what no run writes: {error}") from None
         if len(records[kind]) > MOST_RECORDS[kind]:
             raise RunError(f"{RECORDS} has more than {MOST_RECORDS[kind]:,} of {kind}")
     for kind in ("format", "status", "facts", "curves"):
         if not records[kind]:
             raise RunError(f"{RECORDS} has no {kind}")
     return records
-
-
-def _has_form(values: dict[str, Any], fields: set[str]) -> bool:
-    """Tell whether a record has these fields, and nothing nested but measures, so that none takes much memory."""
-    plain = {name: value for name, value in values.items() if name != "measures"}
-    if "measures" in values:
-        _measures(values)
-    return values.keys() == fields and not any(isinstance(value, list | dict) for value in plain.values())
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any]]:
@@ -326,25 +356,13 @@ def _lines(path: Path) -> Iterator[tuple[str, Any]]:
             yield from record.items()
 
 
-def _status(values: dict[str, Any]) -> Status:
+def _status(record: _Status) -> Status:
     """Return the status of a run that no worker has."""
-    state, step, total, message = (values[name] for name in ("state", "step", "total_steps", "message"))
-    if _is_whole(total, MOST_STEPS + 1, sys.maxsize):
-        raise RunError(f"the run has {total:,} steps; at most {MOST_STEPS:,} are taken in")
-    fits = state in get_args(State) and _is_whole(total, 0, MOST_STEPS) and _is_whole(step, 0, total)
-    numbers = [values[name] for name in ("epoch", "seconds", "updated")]
-    _require(fits and all(map(_is_number, numbers)) and _is_text(message), "status", values)
-    epoch, seconds, updated = map(float, numbers)
-    state = state if state in ENDED else "stopped"
-    return Status(state, step, total, epoch, seconds, message=message, updated=updated)
-
-
-def _measures(values: dict[str, Any]) -> dict[str, float]:
-    measures = values["measures"]
-    fits = isinstance(measures, dict) and len(measures) <= MOST_MEASURES
-    _require(fits and all(len(name) <= LONGEST_NAME for name in measures), "measures", measures)
-    _require(all(map(_is_number, measures.values())), "measures", measures)
-    return {name: float(value) for name, value in measures.items()}
+    if record.total_steps > MOST_STEPS:
+        raise RunError(f"the run has {record.total_steps:,} steps; at most {MOST_STEPS:,} are taken in")
+    _require(record.step <= record.total_steps, "status", record)
+    status = Status(**asdict(record))
+    return status if status.state in ENDED else replace(status, state="stopped")
 
 
 def _require(fits: bool, kind: str, value: Any) -> None:
@@ -354,15 +372,3 @@ def _require(fits: bool, kind: str, value: Any) -> None:
 
 def _refuse(constant: str) -> NoReturn:
     raise RunError(f"{RECORDS} has {constant}, which is not finite")
-
-
-def _is_whole(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_TEXT

@@ -17,7 +17,6 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from transformer_core.bundle import MODELS
-from transformer_core.bundle_files import BundleError, check_headers
 from transformer_core.device import best_device, cores, device_name
 from transformer_core.layers.initialization import initialize_normally, initialize_unit_embeddings
 from transformer_core.training.loop import Run
@@ -36,6 +35,7 @@ from transformer_core.training.runs.worker.recorder import (
 from transformer_core.training.spec import MOST_STEPS, RunSpec
 from transformer_core.training.state import load_run
 from transformer_core.training.tasks.task import Task
+from transformer_core.untrusted.bundle_files import BundleError, check_headers
 
 TaskMaker = Callable[[RunSpec, Path | None, torch.device], Task]
 

@@ -26,7 +26,6 @@ from typing import IO, Any
 
 import torch
 
-from transformer_core.bundle_files import CONFIG
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.layout.sequence import LayoutSequence
@@ -48,6 +47,7 @@ from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.state import save_run
 from transformer_core.training.tasks.task import Points, Task
+from transformer_core.untrusted.bundle_files import CONFIG
 from transformer_core.warm_process import stand_by
 
 NOT_THE_TASKS = ("name", "frames", "threads", "origin")

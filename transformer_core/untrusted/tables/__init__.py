@@ -6,13 +6,13 @@ known form). Formats: RFC 4180 (CSV), jsonlines.org, RFC 8259 (JSON), RFC 1952 (
 
 # ruff: noqa: I001, RUF022  the order is the reading order
 
-from transformer_core.training.intake.opening import ENCODINGS, MOST_BYTES, IntakeError
-from transformer_core.training.intake.cleaning import Broken, BrokenRow, CleanText, clean_text, shown
-from transformer_core.training.intake.delimited import DELIMITERS
-from transformer_core.training.intake.table import Table, read_table
-from transformer_core.training.intake.preview import Column, Preview, preview
-from transformer_core.training.intake.labelled import ROWS_FILE, read_labelled, read_rows, write_labelled, write_rows
-from transformer_core.training.intake.imdb import read_imdb
+from transformer_core.untrusted.tables.opening import ENCODINGS, MOST_BYTES, IntakeError
+from transformer_core.untrusted.tables.cleaning import Broken, BrokenRow, CleanText, clean_text, shown
+from transformer_core.untrusted.tables.delimited import DELIMITERS
+from transformer_core.untrusted.tables.table import Table, read_table
+from transformer_core.untrusted.tables.preview import Column, Preview, preview
+from transformer_core.untrusted.tables.labelled import ROWS_FILE, read_labelled, read_rows, write_labelled, write_rows
+from transformer_core.untrusted.tables.imdb import read_imdb
 
 __all__ = [
     "ENCODINGS",

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from transformer_core.training.intake.cleaning import Broken, shown
-from transformer_core.training.intake.delimited import LABEL_NAMES, TEXT_NAMES
-from transformer_core.training.intake.opening import LONGEST_LABEL, MOST_LABELS, Source, name_of
-from transformer_core.training.intake.table import batches_of, natural_order, open_table
+from transformer_core.untrusted.tables.cleaning import Broken, shown
+from transformer_core.untrusted.tables.delimited import LABEL_NAMES, TEXT_NAMES
+from transformer_core.untrusted.tables.opening import LONGEST_LABEL, MOST_LABELS, Source, name_of
+from transformer_core.untrusted.tables.table import batches_of, natural_order, open_table
 
 ROWS_SHOWN, LONGEST_CELL = 8, 300
 

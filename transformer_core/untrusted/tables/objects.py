@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, TextIO
 
-from transformer_core.training.intake.cleaning import TO_CLEAN, Broken
-from transformer_core.training.intake.delimited import ROWS_AT_ONCE, Batch
-from transformer_core.training.intake.opening import MOST_COLUMNS, IntakeError, open_text
+from transformer_core.untrusted.tables.cleaning import TO_CLEAN, Broken
+from transformer_core.untrusted.tables.delimited import ROWS_AT_ONCE, Batch
+from transformer_core.untrusted.tables.opening import MOST_COLUMNS, IntakeError, open_text
 
 LIST_BEGINS = re.compile(r"\s*\[\s*\{")
 OBJECT_BEGINS = re.compile(r"\s*\{\s*[\"}]")

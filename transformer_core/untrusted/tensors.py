@@ -12,10 +12,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from transformer_core.bundle_files import CONFIG, WEIGHTS, BundleError, check_headers, check_size
-from transformer_core.open_checkpoints.config_json import own_path, read_json
-from transformer_core.open_checkpoints.family import Shape
+from transformer_core.untrusted.bundle_files import CONFIG, WEIGHTS, BundleError, check_headers, check_size
+from transformer_core.untrusted.config_json import own_path, read_json
 
+Shape = tuple[int, ...]
 INDEX = f"{WEIGHTS}.index.json"
 MOST_SHARDS = 1_000
 PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx")

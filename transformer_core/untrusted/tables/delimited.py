@@ -20,8 +20,8 @@ from itertools import accumulate, chain, islice, pairwise
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from transformer_core.training.intake.cleaning import LONGEST_SHOWN, Broken, shown
-from transformer_core.training.intake.opening import LONGEST_LABEL, MOST_COLUMNS, MOST_UNPACKED, IntakeError, open_text
+from transformer_core.untrusted.tables.cleaning import LONGEST_SHOWN, Broken, shown
+from transformer_core.untrusted.tables.opening import LONGEST_LABEL, MOST_COLUMNS, MOST_UNPACKED, IntakeError, open_text
 
 DELIMITERS = ("\t", ";", "|", ",")
 LONGEST_NAME = 64

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, takewhile
 
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.cleaning import SURROGATES, TO_CLEAN, Broken, Reason, cleaned, shown
-from transformer_core.training.intake.delimited import MOST_ABOVE, SAMPLE, Batch, Delimited, open_delimited
-from transformer_core.training.intake.objects import (
+from transformer_core.examples import Example
+from transformer_core.untrusted.tables.cleaning import SURROGATES, TO_CLEAN, Broken, Reason, cleaned, shown
+from transformer_core.untrusted.tables.delimited import MOST_ABOVE, SAMPLE, Batch, Delimited, open_delimited
+from transformer_core.untrusted.tables.objects import (
     Objects,
     is_lines_of_objects,
     is_list_of_objects,
     open_objects,
 )
-from transformer_core.training.intake.opening import (
+from transformer_core.untrusted.tables.opening import (
     FEWEST_LABELS,
     LONGEST_LABEL,
     LONGEST_TEXT,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from transformer_core.training.intake.cleaning import Broken, cleaned
-from transformer_core.training.intake.opening import IntakeError, utf8_lines
+from transformer_core.untrusted.tables.cleaning import Broken, cleaned
+from transformer_core.untrusted.tables.opening import IntakeError, utf8_lines
 
 PAIRS_FILE = "pairs.tsv"
 FEWEST, MOST_LINES, LONGEST_SIDE = 24, 200_000, 500

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.delimited import Dialect
-from transformer_core.training.intake.objects import values_of_lines
-from transformer_core.training.intake.opening import MOST_LABELS, IntakeError, utf8_lines
+from transformer_core.examples import Example
+from transformer_core.untrusted.tables.delimited import Dialect
+from transformer_core.untrusted.tables.objects import values_of_lines
+from transformer_core.untrusted.tables.opening import MOST_LABELS, IntakeError, utf8_lines
 
 ROWS_FILE = "rows.jsonl"
 NUMBERS = tuple(map(str, range(MOST_LABELS)))

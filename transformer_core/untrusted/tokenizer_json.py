@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer_core.text.learning import UNWRITTEN_SPACE
-
 NORMALIZERS = ("BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Precompiled")
 NORMALIZERS += ("Prepend", "Replace", "Strip", "StripAccents")
 PRE_TOKENIZERS = ("BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits", "Metaspace", "Punctuation", "Split")
@@ -45,6 +43,16 @@ LONGEST_WORD = 200  # WordPiece tries every part of a word; BERT reads words of 
 LONGEST_MARK = 64
 MARKS = ("unk_token", "continuing_subword_prefix", "end_of_word_suffix")
 
+# Words are decoded with a space between them; at these places written text has none.
+UNWRITTEN_SPACE = "|".join(
+    (
+        r"(?<=[\p{Han}\u3000-\u303f\uff00-\uffef]) (?=[\p{Han}\u3000-\u303f\uff00-\uffef])",
+        r" (?=[.,!?:;%)\]}])",
+        r"(?<=[(\[{]) ",
+        r"(?<=\w) (?=['’] \w)",
+        r"(?<=\w ['’]) (?=\w)",
+    )
+)
 # One character or class, repeated or not, leaves nothing to go back to; of others only these are known to be quick.
 ONE_CLASS = re.compile(
     r"(?:\\[sSdDwWnrt]|\\[pP]\{\^?\w{1,30}\}|\[\^?(?:\\[sSdDwWnrt]|\\[pP]\{\^?\w{1,30}\}|[^\[\]\\&])+\]|[^\\\[\](){}*+?|^$])"

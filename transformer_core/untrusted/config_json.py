@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer_core.bundle_files import CONFIG, LARGEST_TEXT_FILE, BundleError, check_size
+from transformer_core.untrusted.bundle_files import CONFIG, LARGEST_TEXT_FILE, BundleError, check_size
 
 ACTIVATIONS = {
     "gelu": "gelu",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
 
-from transformer_core.training.intake.opening import IntakeError
+from transformer_core.untrusted.tables.opening import IntakeError
 
 LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\u2028\u2029]")
 WINDOWS_1252 = {

@@ -18,11 +18,11 @@ from hashlib import blake2b
 from itertools import product
 from pathlib import Path
 
-from transformer_core.training.examples import Example
-from transformer_core.training.intake.cleaning import cleaned, shown
-from transformer_core.training.intake.opening import GZIP, LONGEST_TEXT, IntakeError, megabytes
-from transformer_core.training.intake.preview import preview
-from transformer_core.training.intake.table import read_table
+from transformer_core.examples import Example
+from transformer_core.untrusted.tables.cleaning import cleaned, shown
+from transformer_core.untrusted.tables.opening import GZIP, LONGEST_TEXT, IntakeError, megabytes
+from transformer_core.untrusted.tables.preview import preview
+from transformer_core.untrusted.tables.table import read_table
 
 MOST_PACKED = 200 << 20
 MOST_STREAMED = 1 << 30

@@ -1,0 +1,1 @@
+"""What somebody brings from outside is checked here before it is used."""
