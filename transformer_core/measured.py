@@ -34,6 +34,8 @@ Value = Annotated[float, Meta(ge=0, le=1e3)]
 Minutes = Annotated[float, Meta(ge=0, le=1e6)]
 Name = Annotated[str, Meta(min_length=1, max_length=80, description="a printable name of at most 80 characters")]
 NameOrNone = Annotated[str, Meta(max_length=80, description="a printable name of at most 80 characters")]
+ORDERED = f"of {', '.join(FEATURES)}, in this order"
+Feature = Annotated[str, one_of(*FEATURES)]
 ROWS = Meta(max_length=400, description="a list of at most 400 objects")
 
 
@@ -57,14 +59,14 @@ class Slice:
 
     data: Name
     unit: Annotated[str, one_of(*UNITS)]
-    features: tuple[str, ...]
+    features: Annotated[tuple[Feature, ...], Meta(description=ORDERED)]
     texts: Count
     right: CountOrNone
 
     def __post_init__(self) -> None:
         check_printable(self, "data")
         if self.features != tuple(name for name in FEATURES if name in self.features):
-            raise ValueError(f"features={self.features!r:.80} must be of {', '.join(FEATURES)}, in this order")
+            raise ValueError(f"features={self.features!r:.80} must be {ORDERED}")
         _check_right(self)
 
     @property
@@ -186,7 +188,9 @@ class Measured:
     trained: Annotated[tuple[Trained, ...], ROWS] = ()
     sureness: Annotated[tuple[Sureness, ...], ROWS] = ()
     verse: Annotated[tuple[HeadLook, ...], ROWS] = ()
-    learned: tuple[CountOrNone, ...] = field(default=(), repr=False, hash=False)
+    learned: Annotated[tuple[CountOrNone, ...], Meta(description="a list of whole numbers")] = field(
+        default=(), repr=False, hash=False
+    )
 
     def usual_at(self, measure: str, tokens: int) -> Usual | None:
         """Return the usual values of a measure for texts of so many tokens, or of the nearest length.
