@@ -3,27 +3,39 @@
 Measures are of texts that the model never learned from; evaluation/weak_sides.py and the recipes write them.
 """
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from transformer_core.shares import interval
-from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
 from transformer_core.untrusted.bundle_files import BundleError, check_size
+from transformer_core.untrusted.schema import Share, check_printable, checked, one_of
 
 MEASURED = "measured.json"
 LARGEST = 256 << 10
-MOST_ROWS, LONGEST_NAME, MOST_TEXTS = 400, 80, 10**9
 FEATURES = ("short", "negation", "contrast", "question", "unknown", "cut")
 UNITS = ("review", "sentence", "caption", "story", "line", "poem")
 MEASURES = ("rarity", "nats_a_token")
 LOOKS = ("above", "rhyme")
-LARGEST_VALUE = 1e3
-LONGEST_TRAINING = 1e6  # minutes
 FEWEST = 30  # texts, for a share to be reported
 OTHERS = ("usual", "trained", "sureness", "verse")
 COUNTS = "learned"
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+CountOrNone = Annotated[int, Meta(ge=0, le=10**9)]
+Counts = Annotated[tuple[CountOrNone, CountOrNone], Meta(description="a list of two numbers")]
+Shares = Annotated[tuple[Share, Share], Meta(description="a list of two numbers")]
+Place = Annotated[int, Meta(ge=0, le=400)]
+Value = Annotated[float, Meta(ge=0, le=1e3)]
+Minutes = Annotated[float, Meta(ge=0, le=1e6)]
+Name = Annotated[str, Meta(min_length=1, max_length=80, description="a printable name of at most 80 characters")]
+NameOrNone = Annotated[str, Meta(max_length=80, description="a printable name of at most 80 characters")]
+ORDERED = f"of {', '.join(FEATURES)}, in this order"
+Feature = Annotated[str, one_of(*FEATURES)]
+ROWS = Meta(max_length=400, description="a list of at most 400 objects")
 
 
 @dataclass(frozen=True)
@@ -36,11 +48,17 @@ class Slice:
         texts, right: how many, and how many of them were classified correctly.
     """
 
-    data: str
-    unit: str
-    features: tuple[str, ...]
-    texts: int
-    right: int
+    data: Name
+    unit: Annotated[str, one_of(*UNITS)]
+    features: Annotated[tuple[Feature, ...], Meta(description=ORDERED)]
+    texts: Count
+    right: CountOrNone
+
+    def __post_init__(self) -> None:
+        check_printable(self, "data")
+        if self.features != tuple(name for name in FEATURES if name in self.features):
+            raise ValueError(f"features={self.features!r:.80} must be {ORDERED}")
+        _check_right(self)
 
     @property
     def accuracy(self) -> float:
@@ -63,10 +81,18 @@ class Sureness:
         texts, right: as of Slice.
     """
 
-    words: tuple[int, int]
-    probability: tuple[float, float]
-    texts: int
-    right: int
+    words: Counts
+    probability: Shares
+    texts: Count
+    right: CountOrNone
+
+    def __post_init__(self) -> None:
+        _check_right(self)
+
+
+def _check_right(row: Slice | Sureness) -> None:
+    if row.right > row.texts:
+        raise ValueError(f"right={row.right} must be at most texts={row.texts}")
 
 
 @dataclass(frozen=True)
@@ -81,13 +107,18 @@ class Usual:
         median, high: of the texts; high is the 95th percentile.
     """
 
-    data: str
-    unit: str
-    measure: str
-    tokens: tuple[int, int]
-    texts: int
-    median: float
-    high: float
+    data: Name
+    unit: Annotated[str, one_of(*UNITS)]
+    measure: Annotated[str, one_of(*MEASURES)]
+    tokens: Counts
+    texts: Count
+    median: Value
+    high: Value
+
+    def __post_init__(self) -> None:
+        check_printable(self, "data")
+        if self.median > self.high:
+            raise ValueError(f"median={self.median} must be at most high={self.high}")
 
 
 @dataclass(frozen=True)
@@ -103,12 +134,15 @@ class Trained:
         precision: of the matrix products, as in TrainConfig; empty where it is not on record.
     """
 
-    stage: str
-    steps: int
-    cpu_minutes: float
-    minutes: float
-    device: str
-    precision: str
+    stage: NameOrNone
+    steps: Count
+    cpu_minutes: Minutes
+    minutes: Minutes
+    device: Name
+    precision: NameOrNone
+
+    def __post_init__(self) -> None:
+        check_printable(self, "stage", "device", "precision")
 
 
 @dataclass(frozen=True)
@@ -123,13 +157,13 @@ class HeadLook:
         places: how many characters the means are over.
     """
 
-    look: str
-    layer: int
-    head: int
-    weight: float
-    uniform: float
-    worth: float
-    places: int
+    look: Annotated[str, one_of(*LOOKS)]
+    layer: Place
+    head: Place
+    weight: Share
+    uniform: Share
+    worth: Annotated[float, Meta(ge=-1e3, le=1e3)]
+    places: Count
 
 
 @dataclass(frozen=True)
@@ -140,12 +174,14 @@ class Measured:
         learned: how often each entry of the vocabulary stands in what the model learned from; empty if not known.
     """
 
-    slices: tuple[Slice, ...] = ()
-    usual: tuple[Usual, ...] = ()
-    trained: tuple[Trained, ...] = ()
-    sureness: tuple[Sureness, ...] = ()
-    verse: tuple[HeadLook, ...] = ()
-    learned: tuple[int, ...] = field(default=(), repr=False, hash=False)
+    slices: Annotated[tuple[Slice, ...], ROWS] = ()
+    usual: Annotated[tuple[Usual, ...], ROWS] = ()
+    trained: Annotated[tuple[Trained, ...], ROWS] = ()
+    sureness: Annotated[tuple[Sureness, ...], ROWS] = ()
+    verse: Annotated[tuple[HeadLook, ...], ROWS] = ()
+    learned: Annotated[tuple[CountOrNone, ...], Meta(description="a list of whole numbers")] = field(
+        default=(), repr=False, hash=False
+    )
 
     def usual_at(self, measure: str, tokens: int) -> Usual | None:
         """Return the usual values of a measure for texts of so many tokens, or of the nearest length.
@@ -218,9 +254,12 @@ def write_measured(folder: Path, measured: Measured) -> None:
         }
         for row in measured.slices
     ]
-    others = {name: [vars(row) for row in getattr(measured, name)] for name in OTHERS}
-    learned = {COUNTS: measured.learned} if measured.learned else {}
-    write_stored(folder / MEASURED, {"slices": slices} | others | learned)
+    rows = {"slices": slices, **{name: [vars(row) for row in getattr(measured, name)] for name in OTHERS}}
+    lists = [
+        f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]" for name, own in rows.items()
+    ]
+    lists += [f'  "{COUNTS}": {json.dumps(measured.learned)}'] if measured.learned else []
+    (folder / MEASURED).write_text("{\n" + ",\n".join(lists) + "\n}\n", encoding="utf-8")
 
 
 def read_measured(folder: Path) -> Measured:
@@ -234,72 +273,6 @@ def read_measured(folder: Path) -> Measured:
         return NOTHING_MEASURED
     check_size(path, LARGEST)
     try:
-        return read_stored(path, LARGEST, _checked)
-    except ValueError as error:
-        raise BundleError(f"{folder.name}/{error}") from error
-
-
-def _checked(found: Mapping[str, Any]) -> Measured:
-    readers = {"slices": _slice, "usual": _usual, "trained": _trained, "sureness": _sureness, "verse": _head_look}
-    lists = {name: tuple(map(read, rows({name: [], **found}, name, MOST_ROWS, 0))) for name, read in readers.items()}
-    return Measured(**lists, learned=_counts(found.get(COUNTS, [])))
-
-
-def _counts(found: Any) -> tuple[int, ...]:
-    if not isinstance(found, list) or any(type(count) is not int or not 0 <= count <= MOST_TEXTS for count in found):
-        raise ValueError(f"{COUNTS}={found!r:.80} must be a list of whole numbers from 0 to {MOST_TEXTS}")
-    return tuple(found)
-
-
-def _slice(row: Mapping[str, Any]) -> Slice:
-    features = row.get("features")
-    if not isinstance(features, list) or features != [name for name in FEATURES if name in features]:
-        raise ValueError(f"features={features!r:.80} must be of {', '.join(FEATURES)}, in this order")
-    texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
-    if right > texts:
-        raise ValueError(f"right={right} must be at most texts={texts}")
-    return Slice(text(row, "data", LONGEST_NAME), _one_of(row, "unit", UNITS), tuple(features), texts, right)
-
-
-def _usual(row: Mapping[str, Any]) -> Usual:
-    median, high = (number(row, name, 0, LARGEST_VALUE) for name in ("median", "high"))
-    if median > high:
-        raise ValueError(f"median={median} must be at most high={high}")
-    texts, measure = whole_number(row, "texts", 1, MOST_TEXTS), _one_of(row, "measure", MEASURES)
-    data, unit = text(row, "data", LONGEST_NAME), _one_of(row, "unit", UNITS)
-    return Usual(data, unit, measure, _range_of(row, "tokens"), texts, median, high)
-
-
-def _sureness(row: Mapping[str, Any]) -> Sureness:
-    texts, right = whole_number(row, "texts", 1, MOST_TEXTS), whole_number(row, "right", 0, MOST_TEXTS)
-    if right > texts:
-        raise ValueError(f"right={right} must be at most texts={texts}")
-    words = _range_of(row, "words")
-    low, high = numbers(row, "probability", 2, 0, 1)
-    return Sureness(words, (low, high), texts, right)
-
-
-def _range_of(row: Mapping[str, Any], name: str) -> tuple[int, int]:
-    low, high = numbers(row, name, 2, 0, MOST_TEXTS, whole_number)
-    return low, high
-
-
-def _head_look(row: Mapping[str, Any]) -> HeadLook:
-    layer, head = (whole_number(row, name, 0, MOST_ROWS) for name in ("layer", "head"))
-    weight, uniform = (number(row, name, 0, 1) for name in ("weight", "uniform"))
-    worth = number(row, "worth", -LARGEST_VALUE, LARGEST_VALUE)
-    look, places = _one_of(row, "look", LOOKS), whole_number(row, "places", 1, MOST_TEXTS)
-    return HeadLook(look, layer, head, weight, uniform, worth, places)
-
-
-def _trained(row: Mapping[str, Any]) -> Trained:
-    cpu_minutes, minutes = (number(row, name, 0, LONGEST_TRAINING) for name in ("cpu_minutes", "minutes"))
-    stage, precision = (text(row, name, LONGEST_NAME, 0) for name in ("stage", "precision"))
-    steps, device = whole_number(row, "steps", 1, MOST_TEXTS), text(row, "device", LONGEST_NAME)
-    return Trained(stage, steps, cpu_minutes, minutes, device, precision)
-
-
-def _one_of(row: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:
-    if row.get(name) not in allowed:
-        raise ValueError(f"{name}={row.get(name)!r:.80} must be one of {', '.join(allowed)}")
-    return row[name]
+        return checked(json.loads(path.read_text(encoding="utf-8")), Measured)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{folder.name}/{MEASURED}: {error!s:.300}") from error

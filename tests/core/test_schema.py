@@ -108,10 +108,14 @@ def test_a_name_or_text_that_reads_like_a_place_is_refused_as_any_other(text: st
         checked({"rows": [GOOD | {"side": text}]}, File)
 
 
-def test_half_a_character_is_refused_where_it_names_an_entry() -> None:
-    assert words_of({"name": "a", "measures": {}, "\ud800": 1}, Strict).startswith(
-        "a name or text has half a character"
-    )
+def test_half_a_character_is_refused_as_what_it_stands_for() -> None:
+    good: dict[str, Any] = {"name": "a", "measures": {}}
+    for more, message in (
+        ({"\ud800": 1}, "? is unknown; it must be one of name, measures, side"),
+        ({"side": "\ud800"}, "side='\\ud800' is unknown; it must be one of 'left', 'right'"),
+        ({"name": ["\ud800"]}, "name=['\\ud800'] must be a text of at most 3 characters"),
+    ):
+        assert words_of(good | more, Strict) == message
 
 
 JSON = st.recursive(

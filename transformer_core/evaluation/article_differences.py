@@ -3,15 +3,17 @@
 The command is transformer_core/recipes/article.py.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from transformer_core.analysis.source import ROOT
-from transformer_core.config import require_choice
-from transformer_core.stored import number, read_stored, rows, text, whole_number, write_stored
 from transformer_core.training.spec import RunSpec
+from transformer_core.untrusted.schema import Share, checked, one_of
 
 FILE = ROOT / "assets" / "measured" / "article_differences.json"
 CHOICES = {
@@ -24,7 +26,9 @@ CHOICES = {
     "positions": ("positions",),
     "activation": ("activation",),
 }  # each with the settings that it takes over; size, mask and the places of dropout stay the app's own
-LARGEST, MOST_ROWS, LONGEST_TEXT, MOST = 64 << 10, 200, 500, 10**6
+LARGEST = 64 << 10
+Count = Annotated[int, Meta(ge=1, le=10**6)]
+Line = Annotated[str, Meta(max_length=250)]
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,11 @@ class ArticleRow:
         set_aside: how many reviews that was.
     """
 
-    choice: str
-    seed: int
-    train: float
-    held_out: float
-    set_aside: int
+    choice: Annotated[str, one_of("ours", *CHOICES, "all")]
+    seed: Annotated[int, Meta(ge=0, le=10**6)]
+    train: Share
+    held_out: Share
+    set_aside: Count
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +59,16 @@ class ArticleMeasured:
         command: that measured them; `file`: what it read.
     """
 
-    rows: tuple[ArticleRow, ...]
-    examples: int
-    tokens: int
-    epochs: int
-    command: str
-    file: str
+    rows: Annotated[tuple[ArticleRow, ...], Meta(max_length=200, description="a list of at most 200 objects")]
+    examples: Count
+    tokens: Count
+    epochs: Count
+    command: Line
+    file: Line
+
+    def __post_init__(self) -> None:
+        if {row.choice for row in self.rows} != {"ours", *CHOICES, "all"}:
+            raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
 
     def of(self, choice: str) -> tuple[ArticleRow, ...]:
         """Return the runs with a choice, one a seed."""
@@ -78,21 +86,23 @@ class ArticleMeasured:
         return sum(row.train for row in rows) / len(rows), sum(row.held_out for row in rows) / len(rows)
 
 
-def write_article(path: Path, runs: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
+def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
     """Write what was measured as JSON, a run a line.
 
     Args:
         spec: of a run; it learned and set aside as many reviews as this says.
     """
-    entries = {
+    head = {
         "command": command,
         "file": file,
         "examples": spec.data.examples,
         "tokens": spec.model.max_len,
         "epochs": spec.training.epochs,
-        "rows": [asdict(run) for run in runs],
     }
-    write_stored(path, entries)
+    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
+    lines.append('  "rows": [' + ",".join(f"\n    {json.dumps(asdict(row))}" for row in rows) + "\n  ]")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def article_measured(path: Path = FILE) -> ArticleMeasured:
@@ -102,20 +112,9 @@ def article_measured(path: Path = FILE) -> ArticleMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    return read_stored(path, LARGEST, _checked)
-
-
-def _checked(found: Mapping[str, Any]) -> ArticleMeasured:
-    runs = tuple(map(_row, rows(found, "rows", MOST_ROWS)))
-    if {row.choice for row in runs} != {"ours", *CHOICES, "all"}:
-        raise ValueError(f"rows must have runs of every choice: ours, {', '.join(CHOICES)}, all")
-    sizes = {name: whole_number(found, name, 1, MOST) for name in ("examples", "tokens", "epochs")}
-    command, file = (text(found, name, LONGEST_TEXT) for name in ("command", "file"))
-    return ArticleMeasured(runs, **sizes, command=command, file=file)
-
-
-def _row(row: Mapping[str, Any]) -> ArticleRow:
-    require_choice("choice", row.get("choice"), ("ours", *CHOICES, "all"))
-    train, held_out = (number(row, name, 0, 1) for name in ("train", "held_out"))
-    seed, set_aside = (whole_number(row, name, least, MOST) for name, least in (("seed", 0), ("set_aside", 1)))
-    return ArticleRow(row["choice"], seed, train, held_out, set_aside)
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    try:
+        return checked(json.loads(path.read_text(encoding="utf-8")), ArticleMeasured)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error!s:.300}") from error

@@ -14,9 +14,10 @@ from pathlib import Path
 import torch
 
 from transformer_core.analysis.positions.beyond import COURSE, SCHEMES, Course, train_short
-from transformer_core.analysis.positions.beyond_measured import BeyondRun, write_beyond
+from transformer_core.analysis.positions.beyond_measured import BeyondRun, check_bins, write_beyond
 from transformer_core.recipes.captions import read_stories
 from transformer_core.text import Tokenizer
+from transformer_core.untrusted.schema import checked
 
 FILES = ("tinystories.train.jsonl.gz", "tinystories.val.jsonl.gz")
 BETWEEN = "\n\n"
@@ -79,7 +80,8 @@ def measure_beyond(data: Path, work: Path | None, course: Course, seeds: Iterabl
         "character", [BETWEEN.join(stories)], vocab_size=8_000, min_frequency=1, template="none"
     )
     before = [] if work is None or not work.is_file() else work.read_text(encoding="utf-8").splitlines()
-    rows = [BeyondRun.of(json.loads(line), len(course.ends)) for line in before]
+    rows = [checked(json.loads(line), BeyondRun) for line in before]
+    check_bins(rows, len(course.ends))
     done = {(row.scheme, row.width, row.stories, row.seed): row for row in rows}
     found = []
     torch.set_num_threads(1)

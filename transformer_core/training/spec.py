@@ -118,8 +118,8 @@ class DataSpec:
     given: Given | None = None
 
     def __post_init__(self) -> None:
-        check_fields(self)
         require_choice("tokenizer", self.tokenizer, tuple(KINDS))
+        check_fields(self)
         object.__setattr__(self, "labels", tuple(self.labels))
         if len(set(self.labels)) != len(self.labels):
             raise ValueError(f"labels={self.labels!r:.200} must differ from each other")
@@ -224,7 +224,7 @@ class Start:
     """
 
     model: FullName
-    edits: tuple[Any, ...] = ()
+    edits: Annotated[tuple[Any, ...], Meta(description="codes of edits of weights")] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -45,16 +45,29 @@ def checked(value: Any, form: type[T], *, shown: int = MOST_SHOWN) -> T:
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError as error:
-        words, cause = str(error), error.__cause__
-    except UnicodeError:
-        raise ValueError("a name or text has half a character (a lone surrogate); each must be whole") from None
-    if cause is not None:
-        raise ValueError(str(cause))
+        found = error
+    except UnicodeError:  # half a character where none may be: msgspec does not say where
+        try:
+            msgspec.convert(_whole(value), form)
+            raise ValueError("a name has half a character (a lone surrogate); it must have whole ones") from None
+        except msgspec.ValidationError as error:
+            found = error
+    if found.__cause__ is not None:
+        raise ValueError(str(found.__cause__))
     try:
-        words = _in_words(words, value, form, shown)
+        words = _in_words(str(found), value, form, shown)
     except (LookupError, TypeError, AttributeError):  # a name or text from outside that reads like a place
-        words = f"an entry has another form than it must have: {words!r:.{shown}}"
+        words = f"an entry has another form than it must have: {str(found)!r:.{shown}}"
     raise ValueError(words)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value with ? for each half of a character."""
+    if isinstance(value, dict):
+        return {_whole(name): _whole(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_whole(part) for part in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def check_fields(record: Any, *but: str) -> None:
@@ -123,7 +136,8 @@ def _need(form: Any, said: dict[str, Any]) -> str:
     if get_origin(form) is Literal:
         return f"is unknown; it must be one of {', '.join(map(repr, get_args(form)))}"
     if form in (int, float):
-        within = f" from {said['ge']} to {said['le']}" if {"ge", "le"} <= said.keys() else ""
+        ends = [str(said[end]) if form is int else f"{said[end]:g}" for end in ("ge", "le") if end in said]
+        within = f" from {ends[0]} to {ends[1]}" if len(ends) == 2 else ""
         return f"must be a {'whole ' if form is int else ''}number{within}"
     if form is str:
         return "must be a text" + (f" of at most {said['max_length']:,} characters" if "max_length" in said else "")

@@ -277,14 +277,19 @@ def test_the_shipped_runs_are_whole() -> None:
         found.chosen(width=3, stories=972)
 
 
+RUN = json.loads(FILE.read_text(encoding="utf-8"))["runs"][0]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"ends": [8, 8]}, "must ascend"),
-        ({"runs": []}, "runs must be a list of 1 to 400 objects"),
+        ({"runs": []}, r"runs=\[\] must be a list of 1 to 400 objects"),
         ({"steps": 0}, "steps=0 must be a whole number from 1"),
-        ({"command": 3}, "command=3 must be printable, of 1 to 500 characters"),
-        ({"runs": [beyond_measured().runs[0].as_row() | {"nats": [1]}]}, r"nats=\[1\] must be a list of 10 numbers"),
+        ({"command": 3}, "command=3 must be a text of at most 500 characters"),
+        ({"runs": [RUN | {"nats": [1]}]}, r"nats=\[1.0\] must be a list of 10"),
+        ({"runs": [RUN | {"scheme": "x"}]}, "scheme='x' must be one of sinusoidal, learned"),
+        ({"runs": [{"nats": [1]}]}, "scheme=None must be one of sinusoidal, learned"),
     ],
 )
 def test_a_broken_file_is_refused_in_words(change: dict, message: str, tmp_path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from transformer_core.recipes.everyday import ENGLISH_OPINIONS
 
 from tests.helpers.bundles import refused
 from tests.helpers.engine import shipped, small_bundle
@@ -40,7 +41,6 @@ from transformer_core.recipes.article import FILE as REVIEWS
 from transformer_core.recipes.article import main as measure_article
 from transformer_core.recipes.article import spec_of
 from transformer_core.recipes.bert import HIDDEN
-from transformer_core.recipes.texts import read_opinions
 from transformer_core.recipes.translation import PAIRS
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import differences, settings
@@ -81,7 +81,7 @@ TEXTS = {  # like what each model learned, at most one of them outside it; and o
         PAIRS["zh-en"].sentences,
         ["The film was not good at all.", "量子力学描述微观粒子的运动规律。"],
     ),
-    "sentiment": ([text for text, _ in read_opinions("en")], [GERMAN, FINANCE, "这部电影不好看。"]),
+    "sentiment": ([text for text, _ in ENGLISH_OPINIONS], [GERMAN, FINANCE, "这部电影不好看。"]),
     "bert": (list(HIDDEN[:9]), [GERMAN, FINANCE, "这部电影一点也不好看。"]),
 }
 
@@ -261,7 +261,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
         ("usual", {"median": 2.0}, "median"),
         ("usual", {"high": 1e9}, "high"),
         ("usual", {"measure": "tears"}, "measure='tears'"),
-        ("usual", {"tokens": [1]}, r"tokens=\[1\] must be a list of 2 numbers"),
+        ("usual", {"tokens": [1]}, r"tokens=\[1\] must be a list of two numbers"),
         ("trained", {"minutes": -1}, "minutes=-1 must be a number from 0"),
         ("trained", {"cpu_minutes": None}, "cpu_minutes=None"),
         ("trained", {"steps": 0}, "steps=0 must be a whole number from 1"),
@@ -269,7 +269,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: str) -> None:
         ("trained", {"precision": "a\u202eb"}, "precision="),
         ("trained", {"stage": "x" * 81}, "stage="),
         ("sureness", {"right": 41}, "right=41 must be at most texts=40"),
-        ("sureness", {"words": [1]}, r"words=\[1\] must be a list of 2 numbers"),
+        ("sureness", {"words": [1]}, r"words=\[1\] must be a list of two numbers"),
         ("sureness", {"probability": [0, 2]}, "probability=2 must be a number from 0 to 1"),
         ("verse", {"look": "below"}, "look='below' must be one of above, rhyme"),
         ("verse", {"weight": 1.5}, "weight=1.5 must be a number from 0 to 1"),

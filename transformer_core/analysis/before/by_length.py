@@ -4,20 +4,21 @@ Sutskever et al. 2014, figure 3, and Bahdanau et al. 2015, figure 2, show the sa
 transformer_core/evaluation/by_length.py.
 """
 
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
 from transformer_core.analysis.source import ROOT
-from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
+from transformer_core.untrusted.schema import Text, check_printable, checked
 
 FOLDER = ROOT / "assets" / "measured"
-LARGEST, LONGEST_TEXT = 64 << 10, 2_000
-BEST = 100  # BLEU
-MOST_MODELS, MOST_BINS, MOST_WORDS, MOST_SENTENCES = 12, 40, 10_000, 10**9
+LARGEST = 64 << 10
+Words = Annotated[int, Meta(ge=1, le=10_000)]
+Bleu = Annotated[float, Meta(ge=0, le=100)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,9 @@ class ByLength:
     high: np.ndarray
     overall: np.ndarray
 
+    def __post_init__(self) -> None:
+        check_printable(self, "models", "command", "sources", "references", "signature")
+
     @property
     def lost(self) -> np.ndarray:
         """The BLEU of each model on the shortest sentences minus that on the longest, (model,)."""
@@ -65,7 +69,7 @@ def write_by_length(path: Path, found: ByLength) -> None:
         {"fewest": int(low), "most": int(high), "sentences": int(count)}
         for low, high, count in zip(found.fewest, found.most, found.sentences, strict=True)
     ]
-    models = [
+    rows = [
         {
             "name": name,
             "overall": round(float(found.overall[place]), 2),
@@ -73,10 +77,38 @@ def write_by_length(path: Path, found: ByLength) -> None:
         }
         for place, name in enumerate(found.models)
     ]
-    write_stored(path, head | {"bins": bins, "models": models})
+    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
+    for name, own in (("bins", bins), ("models", rows)):
+        lines.append(f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 _PARTS = ("bleu", "low", "high")
+
+
+class _Bin(TypedDict):
+    fewest: Words
+    most: Words
+    sentences: Annotated[int, Meta(ge=1, le=10**9)]
+
+
+class _Model(TypedDict):
+    name: Text
+    overall: Bleu
+    bleu: list[Bleu]
+    low: list[Bleu]
+    high: list[Bleu]
+
+
+class _File(TypedDict):
+    command: Text
+    sources: Text
+    references: Text
+    beam: Annotated[int, Meta(ge=1, le=100)]
+    signature: Text
+    bins: Annotated[list[_Bin], Meta(min_length=1, max_length=40, description="a list of 1 to 40 objects")]
+    models: Annotated[list[_Model], Meta(min_length=1, max_length=12, description="a list of 1 to 12 objects")]
 
 
 def by_length(*, name: str) -> ByLength:
@@ -100,29 +132,39 @@ def read_by_length(path: Path) -> ByLength:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    return read_stored(path, LARGEST, _checked)
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    try:
+        return _read(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error!s:.300}") from error
 
 
-def _checked(found: Mapping[str, Any]) -> ByLength:
-    bins, models = rows(found, "bins", MOST_BINS), rows(found, "models", MOST_MODELS)
-    fewest, most = ([whole_number(row, name, 1, MOST_WORDS) for row in bins] for name in ("fewest", "most"))
+def _read(found: Any) -> ByLength:
+    """Return what a file holds, after checking it against its schema, and its numbers against each other."""
+    file = checked(found, _File)
+    bins, models = file["bins"], file["models"]
+    fewest, most = ([row[name] for row in bins] for name in ("fewest", "most"))
     if any(low > high for low, high in zip(fewest, most, strict=True)) or any(
         after <= high for high, after in zip(most, fewest[1:], strict=False)
     ):
         raise ValueError(f"bins={[*zip(fewest, most, strict=True)]!r:.120} must follow each other, the shortest first")
-    scores = {part: np.array([numbers(row, part, len(bins), 0, BEST) for row in models]) for part in _PARTS}
-    if bool(((scores["low"] > scores["bleu"]) | (scores["bleu"] > scores["high"])).any()):
+    for row, part in ((row, part) for row in models for part in _PARTS):
+        if len(row[part]) != len(bins):
+            raise ValueError(f"{part}={row[part]!r:.80} must be a list of {len(bins)} numbers, one a bin")
+    numbers = {part: np.array([row[part] for row in models]) for part in _PARTS}
+    if bool(((numbers["low"] > numbers["bleu"]) | (numbers["bleu"] > numbers["high"])).any()):
         raise ValueError("bleu must be from low to high")
     return ByLength(
-        models=tuple(text(row, "name", LONGEST_TEXT) for row in models),
-        command=text(found, "command", LONGEST_TEXT),
-        sources=text(found, "sources", LONGEST_TEXT),
-        references=text(found, "references", LONGEST_TEXT),
-        beam=whole_number(found, "beam", 1, 100),
-        signature=text(found, "signature", LONGEST_TEXT),
+        models=tuple(row["name"] for row in models),
+        command=file["command"],
+        sources=file["sources"],
+        references=file["references"],
+        beam=file["beam"],
+        signature=file["signature"],
         fewest=np.array(fewest),
         most=np.array(most),
-        sentences=np.array([whole_number(row, "sentences", 1, MOST_SENTENCES) for row in bins]),
-        overall=np.array([number(row, "overall", 0, BEST) for row in models]),
-        **scores,
+        sentences=np.array([row["sentences"] for row in bins]),
+        overall=np.array([row["overall"] for row in models]),
+        **numbers,
     )

@@ -3,61 +3,51 @@
 The command is transformer_core/recipes/beyond.py.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from transformer_core.analysis.positions.beyond import SCHEMES, Beyond, Course
 from transformer_core.analysis.source import ROOT
-from transformer_core.config import require_choice
-from transformer_core.stored import number, numbers, read_stored, rows, text, whole_number, write_stored
+from transformer_core.untrusted.schema import checked, one_of
 
 FILE = ROOT / "assets" / "measured" / "beyond_trained_length.json"
-LARGEST, MOST_RUNS, MOST_BINS, LONGEST_TEXT = 256 << 10, 400, 40, 500
-MOST_NATS, MOST = 1_000.0, 10**9
+LARGEST = 256 << 10
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Nats = Annotated[float, Meta(ge=0, le=1_000)]
+Line = Annotated[str, Meta(max_length=500)]
 
 
 @dataclass(frozen=True)
 class BeyondRun:
     """One run: what it was, and nats a character as in beyond.Reach."""
 
-    scheme: str
-    width: int
-    stories: int
-    characters: int
-    seed: int
-    within: float
-    forgetful: float
-    learned: float
-    nats: tuple[float, ...]
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any], bins: int) -> "BeyondRun":
-        """Check a stored row.
-
-        Raises:
-            ValueError: a value is missing or impossible.
-        """
-        require_choice("scheme", row.get("scheme"), SCHEMES)
-        return cls(
-            scheme=row["scheme"],
-            width=whole_number(row, "width", 1, MOST),
-            stories=whole_number(row, "stories", 1, MOST),
-            characters=whole_number(row, "characters", 1, MOST),
-            seed=whole_number(row, "seed", 0, MOST),
-            within=number(row, "within", 0, MOST_NATS),
-            forgetful=number(row, "forgetful", 0, MOST_NATS),
-            learned=number(row, "learned", 0, MOST_NATS),
-            nats=numbers(row, "nats", bins, 0, MOST_NATS),
-        )
+    scheme: Annotated[str, one_of(*SCHEMES)]
+    width: Count
+    stories: Count
+    characters: Count
+    seed: Annotated[int, Meta(ge=0, le=10**9)]
+    within: Nats
+    forgetful: Nats
+    learned: Nats
+    nats: tuple[Nats, ...]
 
     def as_row(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return asdict(self) | {"nats": list(self.nats)}
+
+
+def check_bins(runs: Sequence[BeyondRun], count: int) -> None:
+    """Raise ValueError unless each run has a number for each of so many bins."""
+    for run in runs:
+        if len(run.nats) != count:
+            raise ValueError(f"nats={[*run.nats]!r:.80} must be a list of {count} numbers, one a bin")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +61,17 @@ class BeyondMeasured:
         command: that measured them; `files`: what it learned and asked.
     """
 
-    runs: tuple[BeyondRun, ...]
-    ends: tuple[int, ...]
-    steps: int
-    batch: int
-    command: str
-    files: tuple[str, ...]
+    runs: Annotated[tuple[BeyondRun, ...], Meta(min_length=1, max_length=400, description="a list of 1 to 400 objects")]
+    ends: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 places")]
+    steps: Count
+    batch: Count
+    command: Line
+    files: Annotated[tuple[Line, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 names")]
+
+    def __post_init__(self) -> None:
+        if any(after <= before for before, after in pairwise(self.ends)):
+            raise ValueError(f"ends={self.ends!r:.120} must ascend")
+        check_bins(self.runs, len(self.ends))
 
     def chosen(self, *, width: int, stories: int) -> Beyond:
         """Return the runs of one width and one size of data as a comparison.
@@ -103,15 +98,17 @@ class BeyondMeasured:
 
 def write_beyond(path: Path, runs: Sequence[BeyondRun], course: Course, *, command: str, files: Sequence[str]) -> None:
     """Write what was measured as JSON, a run a line."""
-    entries = {
+    head: Mapping[str, Any] = {
         "command": command,
         "files": list(files),
         "steps": course.steps,
         "batch": course.characters,
         "ends": list(course.ends),
-        "runs": [run.as_row() for run in runs],
     }
-    write_stored(path, entries)
+    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
+    lines.append('  "runs": [' + ",".join(f"\n    {json.dumps(run.as_row())}" for run in runs) + "\n  ]")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def beyond_measured() -> BeyondMeasured:
@@ -126,24 +123,12 @@ def read_beyond(path: Path) -> BeyondMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    return read_stored(path, LARGEST, _checked)
-
-
-def _checked(found: Mapping[str, Any]) -> BeyondMeasured:
-    for name in ("ends", "files"):
-        if not isinstance(found.get(name), list) or not 1 <= len(found[name]) <= MOST_BINS:
-            raise ValueError(f"{name} must be a list of 1 to {MOST_BINS}")
-    ends = numbers(found, "ends", len(found["ends"]), 1, MOST, whole_number)
-    if any(after <= before for before, after in pairwise(ends)):
-        raise ValueError(f"ends={ends!r:.120} must ascend")
-    return BeyondMeasured(
-        runs=tuple(BeyondRun.of(row, len(ends)) for row in rows(found, "runs", MOST_RUNS)),
-        ends=ends,
-        steps=whole_number(found, "steps", 1, MOST),
-        batch=whole_number(found, "batch", 1, MOST),
-        command=text(found, "command", LONGEST_TEXT),
-        files=tuple(text({"files": file}, "files", LONGEST_TEXT) for file in found["files"]),
-    )
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    try:
+        return checked(json.loads(path.read_text(encoding="utf-8")), BeyondMeasured)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error!s:.300}") from error
 
 
 def beyond_shipped(*, width: int) -> Beyond:
