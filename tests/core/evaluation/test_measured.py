@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from transformer_core.recipes.everyday import ENGLISH_OPINIONS
 
 from tests.helpers.bundles import refused
 from tests.helpers.engine import shipped, small_bundle
@@ -41,6 +40,7 @@ from transformer_core.recipes.article import FILE as REVIEWS
 from transformer_core.recipes.article import main as measure_article
 from transformer_core.recipes.article import spec_of
 from transformer_core.recipes.bert import HIDDEN
+from transformer_core.recipes.texts import read_opinions
 from transformer_core.recipes.translation import PAIRS
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import differences, settings
@@ -81,7 +81,7 @@ TEXTS = {  # like what each model learned, at most one of them outside it; and o
         PAIRS["zh-en"].sentences,
         ["The film was not good at all.", "量子力学描述微观粒子的运动规律。"],
     ),
-    "sentiment": ([text for text, _ in ENGLISH_OPINIONS], [GERMAN, FINANCE, "这部电影不好看。"]),
+    "sentiment": ([text for text, _ in read_opinions("en")], [GERMAN, FINANCE, "这部电影不好看。"]),
     "bert": (list(HIDDEN[:9]), [GERMAN, FINANCE, "这部电影一点也不好看。"]),
 }
 
