@@ -125,17 +125,29 @@ def show_examples(bundle: Bundle) -> None:
     texts = list(readable(bundle))
     if not texts:
         return
-    text, key = current("text"), widget_key("example")
-    st.session_state[key] = text if text in texts else None
+    text = current("text")
+    here = texts.index(text) if text in texts else None
+    key = widget_key("example" if here is None else f"example_{here}")
+    st.session_state[key] = text if here is not None else None
     with st.container(key="examples"):
         st.pills(
-            t("header.examples"), texts, key=key, on_change=_put, args=(key,), label_visibility="collapsed", wrap=False
+            t("header.examples"),
+            texts,
+            key=key,
+            on_change=_put,
+            args=(key, text),
+            label_visibility="collapsed",
+            wrap=False,
         )
 
 
-def _put(key: str) -> None:
+def _put(key: str, there: str) -> None:
+    """Put a sentence into the box where a person tapped it: what was there when the row was shown is no tap.
+
+    The browser goes on sending the row's choice with each letter until it has the next row, which is another widget.
+    """
     text = st.session_state[key]
-    if text is not None:  # a second tap on the same one changes nothing
+    if text not in (None, there):
         set_choice("text", text)
 
 
