@@ -195,6 +195,7 @@ def test_pictures_drawn_after_an_interruption_are_those_that_would_have_been(tmp
     assert {"trustworthiness", "displacement", "neighbours_train", "neighbours_held_out"} == set(theirs.measures)
 
 
+@pytest.mark.nightly
 def test_pruned_weights_stay_zero_while_they_heal_beside_the_undamaged_model_with_the_same_training(
     tmp_path: Path,
 ) -> None:
