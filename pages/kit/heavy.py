@@ -273,9 +273,8 @@ def _computed(process: Process, job: Job) -> tuple[Any, Exception | None]:
     """
     part = job.part
     job.steps = (part.done, part.total) if part.total > 1 else None
-    process.send(
-        pickle.dumps(pickle.dumps((part.function, part.arguments)))
-    )  # the inner one is read where errors are told
+    call = pickle.dumps((part.function, part.arguments))  # it is read where errors are told
+    process.send(pickle.dumps(call))
     while True:
         message = process.answer()
         if message.ended:

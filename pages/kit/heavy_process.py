@@ -124,15 +124,10 @@ def serve() -> None:
 
     torch.set_num_threads(1)
     first_seed = torch.initial_seed()
-    tell(Message())
-    while True:
-        try:
+    with suppress(BrokenPipeError, EOFError, KeyboardInterrupt):  # the server has ended, or needs this process no more
+        tell(Message())
+        while True:
             call = pickle.load(sys.stdin.buffer)
-        except (EOFError, KeyboardInterrupt):
-            return
-        torch.manual_seed(first_seed)
-        try:
+            torch.manual_seed(first_seed)
             tell(_result(call, tell))
-        except BrokenPipeError:  # the server has ended
-            return
-        give_back_memory()
+            give_back_memory()

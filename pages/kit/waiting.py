@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.kit.asking import Answer, ask_away, ask_once, forget_answer, question_of
 from pages.kit.experiment import covered, say
 from pages.kit.heavy import Job, pool
-from pages.language import stylesheet, t
+from pages.language import plain, stylesheet, t
 from pages.serving.owners import person
 from transformer_core.warm_process import ProcessDiedError
 
@@ -96,6 +96,15 @@ def awaited(
     if answer is not None:
         state[place] = answer
     return answer
+
+
+def awaited_or_why(function: Callable[..., T], said: str, **asked: Any) -> Answer[T] | None:
+    """Return an answer as awaited does; where it cannot be had, say why and return None."""
+    try:
+        return awaited(function, said, **asked)
+    except ValueError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return None
 
 
 def _awaited(

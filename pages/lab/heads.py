@@ -16,7 +16,7 @@ from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.waiting import awaited
+from pages.kit.waiting import awaited, awaited_or_why
 from pages.lab.figures import on_off_board
 from pages.lab.outcome import (
     ANSWER,
@@ -25,14 +25,13 @@ from pages.lab.outcome import (
     answer_control,
     ask_effect,
     can_answer,
-    in_words,
     live_outcome,
     measured,
     show_effect,
     show_on_set,
     show_words,
 )
-from pages.language import strings, t
+from pages.language import plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.lab.changes import Code, attentions
@@ -108,14 +107,13 @@ def _show(view: View) -> None:
             KIND.show(view)
         if st.button(t("lab.six"), icon=":material/tour:", type="tertiary", key="lab_six"):
             begin_tour(LECTURE)
-    with in_words():
-        _show_outcome(view, HEADS.values(view))
-
-
-def _show_outcome(view: View, values: Values) -> None:
-    """Show the outcome without the heads that are off, the board, and what few heads keep."""
+    values = HEADS.values(view)
     off, changes = values[OFF], _changes(view, values)
-    effect = ask_effect(view, changes, measured(view, values))
+    try:
+        effect = ask_effect(view, changes, measured(view, values))
+    except ValueError as error:
+        st.info(plain(str(error)), icon=":material/info:")
+        return
     named = ", ".join(f"{one} {layer}.{head}" for one, layer, head in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
     show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{values[HOW]}")), part="heads")
     _show_board(view, values)
@@ -155,9 +153,7 @@ def _show_few(view: View, asked: dict[str, Any]) -> None:
     options = options_of("lab.few_{}", (*ORDERS, "alike"))
     cover = ask_first(t("lab.few_ask"), options, name="lab_orders", about=f"{view.bundle.name} {on}")
     with cover.picture():
-        answer = None
-        with in_words():
-            answer = awaited(few_heads, t("lab.reading_heads"), key="lab_few", **asked, on=on)
+        answer = awaited_or_why(few_heads, t("lab.reading_heads"), key="lab_few", **asked, on=on)
         if answer is not None:
             _draw_few(answer, on)
     if answer is None:

@@ -1,7 +1,5 @@
 """What the Lab measures: one answer of the model, as it is, under changes, and under random changes of equal size."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,9 +14,9 @@ from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.number_format import minus, percent, significant
 from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
-from pages.kit.waiting import awaited
+from pages.kit.waiting import awaited_or_why
 from pages.lab.log import offer_row
-from pages.language import plain, t
+from pages.language import t
 from transformer_core.analysis.lab.cases import knows_answers
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
@@ -178,24 +176,14 @@ def show_words(view: View, answer: Answer[Effect]) -> None:
     show_chart(chart, answer, key="lab_words", stem="lab_words", label=t("lab.word_chance"))
 
 
-@contextmanager
-def in_words() -> Iterator[None]:
-    """Say in words why something cannot be measured."""
-    try:
-        yield
-    except ValueError as error:
-        st.info(plain(str(error)), icon=":material/info:")
-
-
 @experiment("lab_on_set", "lab.on_set", icon=":material/dataset:")
 def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
-    """Show, in a box, what changes do on built-in texts."""
+    """Show, in a box, what changes do on a set of texts."""
     if not changes:
         st.caption(t("lab.nothing_changed"))
         return
-    words, answer = t("lab.reading_set"), None
-    with in_words():
-        answer = awaited(intervene_on_set, words, key=f"set_{key}", height=110, bundle=view.bundle, changes=changes)
+    words, asked = t("lab.reading_set"), {"bundle": view.bundle, "changes": changes}
+    answer = awaited_or_why(intervene_on_set, words, key=f"set_{key}", height=110, **asked)
     if answer is not None:
         found: SetEffect = answer.value
         same = "" if knows_answers(view.bundle) else "same_"

@@ -12,7 +12,7 @@ from pages.kit.header import View, encoded_whole
 from pages.kit.matrix import PIN, Picture, export_picture, show_picture
 from pages.kit.refusals import read_or_last
 from pages.kit.url import in_url
-from pages.kit.waiting import awaited
+from pages.kit.waiting import awaited_or_why
 from pages.lab.figures import patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
@@ -131,11 +131,7 @@ def _show_maps(view: View, second: View, stack: str, shown: str, needed: int) ->
 def _ask_map(view: View, other: Prompt, stack: str, needed: int) -> Answer[PatchMap] | None:
     brief = needed <= BRIEF_PASSES and view.bundle.n_parameters <= MOST_AT_ONCE
     asked, words = {"other": other, "stack": stack, "answer": measured(view)}, t("lab.patching", count=f"{needed:,}")
-    try:
-        return awaited(patch_map, words, key="lab_patch", height=360, brief=brief, prompt=view.prompt, **asked)
-    except ValueError as error:
-        st.info(plain(str(error)), icon=":material/info:")
-        return None
+    return awaited_or_why(patch_map, words, key="lab_patch", height=360, brief=brief, prompt=view.prompt, **asked)
 
 
 def _maps(found: PatchMap, shown: str) -> dict[str, np.ndarray]:
@@ -217,12 +213,8 @@ def _show_on_pairs(view: View, found: PatchMap, other: Prompt, stack: str) -> No
     place, layer, pair = _chosen(found)
     position, words = int(found.pairs[pair][0]), t("lab.reading_pairs")
     asked = {"other": other, "stack": stack, "place": found.places[place], "layer": layer, "position": position}
-    brief = view.bundle.n_parameters <= MOST_AT_ONCE
-    try:
-        answer = awaited(patch_on_pairs, words, key="lab_pairs", height=300, brief=brief, prompt=view.prompt, **asked)
-    except ValueError as error:
-        st.info(plain(str(error)), icon=":material/info:")
-        return
+    asked |= {"prompt": view.prompt, "brief": view.bundle.n_parameters <= MOST_AT_ONCE}
+    answer = awaited_or_why(patch_on_pairs, words, key="lab_pairs", height=300, **asked)
     if answer is not None:
         _draw_pairs(answer, t(f"lab.place_{found.places[place]}"), layer)
 

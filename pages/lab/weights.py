@@ -13,18 +13,9 @@ from pages.kit.models import OF_RUN, called, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.number_format import percent
 from pages.kit.runs import begin_run, find_run, follow, refuse_read_only
-from pages.kit.waiting import awaited
+from pages.kit.waiting import awaited_or_why
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, show_edits
-from pages.lab.outcome import (
-    answer_control,
-    ask_effect,
-    can_answer,
-    in_words,
-    measured,
-    show_effect,
-    show_on_set,
-    show_words,
-)
+from pages.lab.outcome import answer_control, ask_effect, can_answer, measured, show_effect, show_on_set, show_words
 from pages.lab.table import MATRIX, shape_of, show_matrix
 from pages.language import plain, t
 from pages.room import Part
@@ -133,9 +124,9 @@ def _show_curve(view: View, parameter: str) -> None:
     asked = {"parameter": EVERY_MATRIX if scope == "all" else parameter, "operation": operation}
     with cover.picture():
         words = t("lab.curve_running")
-        answer = None
-        with in_words():
-            answer = awaited(weight_curve, words, key="lab_curve", prompt=view.prompt, answer=measured(view), **asked)
+        answer = awaited_or_why(
+            weight_curve, words, key="lab_curve", prompt=view.prompt, answer=measured(view), **asked
+        )
         if answer is not None:
             _draw_curve(answer, operation)
     if answer is not None:

@@ -9,7 +9,7 @@ from pages.hall.take_home import take_home
 from pages.hall.tour import begin_tour
 from pages.kit.glossary import show_prose
 from pages.kit.runs import refuse_read_only
-from pages.kit.waiting import awaited
+from pages.kit.waiting import awaited_or_why
 from pages.language import language, plain, section, t
 from pages.lectures.own import keep_lecture, show_own, take_file
 from pages.room import heading
@@ -28,11 +28,7 @@ def _offer_to_take_home(lecture: Lecture) -> None:
         show_prose(section("lectures", "home"))
         asked: dict[str, Any] = {"lecture": lecture.written(), "name": lecture.name, "language": language()}
         asked["public"] = not is_home()
-        try:
-            answer = awaited(take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, **asked)
-        except ValueError as error:
-            st.info(plain(str(error)), icon=":material/info:")
-            return
+        answer = awaited_or_why(take_home, t("lectures.making"), key=f"home_{lecture.name}", height=150, **asked)
         if answer is not None:
             file = f"{lecture.name.removeprefix(OWN)}.html"
             st.download_button(

@@ -352,7 +352,11 @@ def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
     """
     bundle.must_ask()
     asks = bundle.reader.asks
-    texts = _built_in_texts(bundle, count, seed) if bundle.read_held_out is None else _drawn(bundle, count, seed)
+    if bundle.read_held_out is None:
+        texts = _built_in_texts(bundle, count, seed)
+    else:
+        held_out = dict(bundle.read_held_out())
+        texts = dict(Random(seed).sample(list(held_out.items()), min(count, len(held_out))))
     encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
     fewest = 2 if asks == "next" else 1
     encodings = sorted((one for one in encodings if len(one.own) >= fewest), key=len)
@@ -381,12 +385,6 @@ def _built_in_texts(bundle: Bundle, count: int, seed: int) -> dict[str, str | in
         story = [line for line in passage(language).splitlines()[:8] if line.strip()]  # type: ignore[arg-type]
         return dict.fromkeys((*story, *texts)[:count])
     return texts
-
-
-def _drawn(bundle: Bundle, count: int, seed: int) -> dict[str, str | int | None]:
-    """Return as many of the texts that a model's run held out, drawn at random."""
-    there = list(dict(bundle.read_held_out()).items()) if bundle.read_held_out is not None else []
-    return dict(Random(seed).sample(there, min(count, len(there))))
 
 
 def _require_known(bundle: Bundle, encodings: Sequence[Encoding]) -> None:

@@ -36,7 +36,7 @@ ALL_HEADS = -1
 RECURRENT = ("lm", "seq2seq")
 MOST_CHANGES = 2_000
 FEW = 24  # texts, for a mean mixture
-MOST_TRIES = 100  # draws for each that is wanted, until all are there or there are no more
+MOST_MISSES = 200  # draws one after the other that bring nothing new, until there are no more
 
 
 def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
@@ -375,7 +375,8 @@ def random_like(changes: Sequence[Change], cases: Cases, count: int, seed: int =
     off = [change for change in changes if isinstance(change, HeadOff)]
     patches = [_other_places(change, cases) for change in changes if isinstance(change, Patch)]
     drawn: dict[frozenset[Change], tuple[Change, ...]] = {}
-    for _ in range(MOST_TRIES * count):
+    misses = 0
+    while len(drawn) < count and misses < MOST_MISSES:
         one = (
             *(WeightEdit(name, "random", size, seed=_number(generator)) for name, size in sizes.items()),
             *_other_heads(off, cases.bundle, generator),
@@ -386,10 +387,10 @@ def random_like(changes: Sequence[Change], cases: Cases, count: int, seed: int =
             ),
             *(places[_number(generator, len(places))] for places in patches),
         )
-        if frozenset(one) != frozenset(changes):
+        same = frozenset(one) == frozenset(changes) or frozenset(one) in drawn
+        misses = misses + 1 if same else 0
+        if not same:
             drawn[frozenset(one)] = one
-        if len(drawn) == count:
-            break
     return list(drawn.values())
 
 

@@ -50,7 +50,7 @@ def _task(spec: RunSpec, folder: Path | None, device: torch.device, begun: Bundl
     if data.kind == "translation":
         return sequence_task(spec, device, begun)
     if data.source in ("characters", "masked_words"):
-        text = passage(data.language) if data.file is None else _passage(spec, folder)
+        text = _passage(spec, folder)
         return (character_task if data.source == "characters" else masked_task)(spec, text, device, begun)
     return classification_task(spec, *_examples(spec, folder), data.labels, device, begun)
 
@@ -67,9 +67,9 @@ def held_out_of(spec: RunSpec, folder: Path) -> Sequence[Answered]:
     if data.kind == "translation":
         return letters_of(spec)[1]
     if data.source in ("characters", "masked_words"):
-        text = passage(data.language) if data.file is None else _passage(spec, folder)
-        parts = parts_of(text) if data.source == "characters" else sentence_parts(spec, text)
-        return [(line, None) for line in (pieces(parts[1]) if isinstance(parts[1], str) else parts[1])]
+        text = _passage(spec, folder)
+        lines = pieces(parts_of(text)[1]) if data.source == "characters" else sentence_parts(spec, text)[1]
+        return [(line, None) for line in lines]
     return [(example.text, example.label) for example in _examples(spec, folder)[1]]
 
 
@@ -102,6 +102,8 @@ def _file(spec: RunSpec, folder: Path | None) -> Path:
 
 
 def _passage(spec: RunSpec, folder: Path | None) -> str:
+    if spec.data.file is None:
+        return passage(spec.data.language)
     text = _file(spec, folder).read_text(encoding="utf-8")
     _require_count(spec, len(text))
     return text

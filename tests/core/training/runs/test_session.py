@@ -1,6 +1,7 @@
 """A session, in this process: what a run leaves on disk; recording changes nothing; layouts follow."""
 
 import copy
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from transformer_core.training.runs.worker import session as session_module
 from transformer_core.training.runs.worker.layout_thread import LayoutThread, continued_layouts
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
-from transformer_core.training.tasks.make import TRAINED_ON, make_task
+from transformer_core.training.tasks.make import TRAINED_ON, held_out_of, make_task
 
 OTHER_MATRIX = "encoder.stack.layers.0.self_attention.value_proj.weight"
 
@@ -193,6 +194,21 @@ def test_pictures_drawn_after_an_interruption_are_those_that_would_have_been(tmp
         np.testing.assert_array_equal(ours.xy, theirs.xy)
         assert ours.measures == theirs.measures
     assert {"trustworthiness", "displacement", "neighbours_train", "neighbours_held_out"} == set(theirs.measures)
+
+
+def test_what_a_run_held_out_is_read_as_long_as_its_data_lie_beside_it(tmp_path: Path) -> None:
+    rows = [{"text": f"{word} {number}", "label": label} for number in range(60) for label, word in enumerate("ab")]
+    data = replace(SPEC.data, source="table", file="data.jsonl", labels=("x", "y"), held_out=24)
+    spec = replace(SPEC, data=data)
+    store = RunList(tmp_path).create(spec, data="\n".join(map(json.dumps, rows)).encode())
+    Session(store, tiny_task, first_two).work()
+    assert store.status().state == "finished", store.status().message
+    read = store.model().read_held_out
+    assert read is not None
+    assert list(read()) == list(held_out_of(spec, store.folder))
+    assert len(read()) == 24
+    (store.folder / "data.jsonl").unlink()
+    assert store.model().read_held_out is None
 
 
 @pytest.mark.nightly

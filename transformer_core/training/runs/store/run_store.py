@@ -48,6 +48,7 @@ from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.make import held_out_of
 
 LAST_LINES, LAST_BYTES = 4, 2_000
+MOST_HELD_OUT, LONGEST_HELD_OUT = 1_000, 2_000  # texts to measure on, and characters of each
 NEVER_STARTED = "the run was never started"
 DIED = "the worker ended without a word: it was killed, or the machine ran out of memory"
 
@@ -220,7 +221,9 @@ class RunStore:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{name} cannot be read: {error!s:.300}") from None
         model = model.to(best_device()).eval().requires_grad_(False)
-        read_held_out = partial(_held_out_of, self.folder)
+        file = self.spec.data.file  # a zip need not bring it
+        there = file is None or (self.folder / file).is_file()
+        read_held_out = partial(_held_out_of, self.folder) if there else None
         return Bundle(
             f"{self.id}-{frame:03d}", model, tokenizer, tuple(facts.get("labels", ())), read_held_out=read_held_out
         )
@@ -286,8 +289,17 @@ def _tokenizer_of(folder: Path) -> Tokenizer:
 
 @lru_cache(maxsize=4)
 def _held_out_of(folder: Path) -> Sequence[Answered]:
-    """Return what a run never learned from; it is read once for all its frames."""
-    return held_out_of(RunStore(folder).spec, folder)
+    """Return texts that a run never learned from; they are read once for all its frames.
+
+    Raises:
+        RunError, ValueError: they cannot be read.
+    """
+    with in_words("what the run held out cannot be read"):
+        found = held_out_of(RunStore(folder).spec, folder)
+    return [
+        (text[:LONGEST_HELD_OUT], answer[:LONGEST_HELD_OUT] if isinstance(answer, str) else answer)
+        for text, answer in found[:MOST_HELD_OUT]
+    ]
 
 
 @lru_cache(maxsize=16)
