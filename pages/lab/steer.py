@@ -8,6 +8,7 @@ from pages.kit.controls import Choice, Slider, Text, Values, token_control
 from pages.kit.experiment import experiment, say
 from pages.kit.header import View
 from pages.kit.live import Live
+from pages.kit.verdict import class_word
 from pages.kit.waiting import awaited
 from pages.lab.outcome import (
     ANSWER,
@@ -33,12 +34,16 @@ FIRST_LIST = {"en": "I loved every minute of it.", "zh": "我非常喜欢，特�
 SECOND_LIST = {"en": "I hated every minute of it.", "zh": "我非常讨厌，特别差。"}
 
 
-def _sources(view: View) -> list[str]:
-    there = [source for source in SOURCES if source != "random"]
+def _sources(view: View) -> dict[str, str]:
+    """Return what a direction can lead from and to, with its label."""
+    there = {source: t(f"lab.source_{source}") for source in SOURCES if source != "random"}
+    if view.bundle.reader.asks == "class" and view.bundle.read_held_out is not None:
+        first, second = map(class_word, view.bundle.labels[:2])
+        there["classes"] = t("lab.source_own_classes", first=first, second=second)
     if view.bundle.kind in ("lm", "seq2seq"):
-        there.remove("neuron")
+        del there["neuron"]
     if view.bundle.kind == "seq2seq":
-        there.remove("lens")
+        del there["lens"]
     return there
 
 
@@ -70,7 +75,7 @@ def _index(source: str) -> Slider[int]:
     return Slider(f"lab_{source}", 0, last, lambda view: min(1, last(view)), label=f"lab.index_{source}")
 
 
-SOURCE = Choice("lab_source", _sources, label="lab.source", words="lab.source_{}", default="classes")
+SOURCE = Choice("lab_source", _sources, label="lab.source", default="classes")
 STACK = Choice("lab_stack", lambda view: list(streams(view.bundle)), label="lab.stack", words="lab.stack_{}")
 LAYER = Choice(
     "lab_layer",
@@ -135,7 +140,7 @@ def _show(view: View) -> None:
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    what = t("lab.what_steer", source=t(f"lab.source_{source}"), site=site, strength=f"{strength:+.2f}")
+    what = t("lab.what_steer", source=_sources(view)[source], site=site, strength=f"{strength:+.2f}")
     show_effect(view, effect, what=what, part="steer")
     norm = stream_norm(view.bundle, site)
     say(t("lab.norm", norm=f"{norm:.2f}", site=plain(site), added=f"{abs(strength) * norm:.2f}"), small=True)

@@ -21,6 +21,7 @@ from pages.lab.script import script_of
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
+from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
@@ -45,6 +46,7 @@ OTHERS = TEXTS | {
     "seq2seq-en-fr": "A woman is riding a horse.",
 }
 PARTS = ("heads", "patch", "weights", "steer", "side", "log")
+SITE = "encoder.layer0.residual"
 QUERY = "encoder.stack.layers.0.self_attention.query_proj.weight"
 STROKES = [[0.0, [[0, 0, 192, 40]]], [1.5, [[3, 4, 2, 1]]]]
 PAINTED = json.dumps([{"code": [QUERY, "paint", 0.0, 0, STROKES], "on": True}])
@@ -103,6 +105,23 @@ def test_two_shares_on_built_in_texts_have_their_intervals_and_are_told_apart_by
     assert metrics(app)["right, changed"] == f"{found.accuracy[1]:.1%}"
     assert f"of 200 texts, {found.difference.worse} " in told(app)
     assert said in told(app)
+
+
+def test_the_model_of_a_run_is_measured_and_steered_by_its_own_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    rows = [{"text": f"{word} {number}", "label": label} for number in range(40) for label, word in enumerate("ab")]
+    data = replace(SPECS["classifier"].data, source="table", file="data.jsonl", labels=("calm", "angry"), held_out=16)
+    run = made_run(tmp_path, replace(SPECS["classifier"], data=data), data="\n".join(map(json.dumps, rows)).encode())
+    app = lab("steer", f"run:{run.id}", text="a good day", lab_on_set="on")
+    assert not app.exception
+    shown = told(app)
+    assert "16 texts that the run held out" in shown
+    found = intervene_on_set(bundle=run.model(), changes=(("steer", SITE, 1.0, ("classes", "", "", 0, -1), -1),))
+    assert metrics(app)["right, changed"] == f"{found.accuracy[1]:.1%}"
+    labels = next(choice for choice in app.segmented_control if str(choice.key).startswith("lab_source")).options
+    assert any("angry − calm" in str(label).replace("\\", "") for label in labels)
 
 
 def test_weights_stack_and_each_can_be_switched_off() -> None:
