@@ -12,8 +12,10 @@ from msgspec import Meta
 from transformer_core.untrusted.schema import Probability, check_fields
 
 Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
-NormOrder = Literal["pre", "post"]
-Norm = Literal["layer_norm", "unbiased"]
+NormOrder = Literal["pre", "post", "both", "output"]
+Norm = Literal["layer_norm", "unbiased", "rms_norm"]
+QueryKeyNorm = Literal["none", "head", "all"]
+RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
@@ -25,6 +27,9 @@ VocabSize = Annotated[int, Meta(ge=1, le=1_000_000)]
 Width = Annotated[int, Meta(ge=1, le=65_536)]
 MaxLen = Annotated[int, Meta(ge=1, le=131_072)]
 Classes = Annotated[int, Meta(ge=1, le=100_000)]
+Heads = Annotated[int, Meta(ge=1, le=1_024)]
+Positive = Annotated[float, Meta(gt=0, le=1e9, description="a number, more than 0 and at most 1e+09")]
+Window = Annotated[int, Meta(ge=1, le=131_072)]
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -69,6 +74,8 @@ class ModelConfig:
         target_vocab_size: entries of the target vocabulary of Translation; None means vocab_size.
         d_model: width of the residual stream.
         n_heads: attention heads a layer.
+        n_kv_heads: heads of keys and values, each read by n_heads // n_kv_heads heads in a row; None means n_heads,
+            1 is multi-query (Shazeer 2019), any other number grouped-query attention (Ainslie et al. 2023).
         d_head: width of one head; None means d_model // n_heads, any other width is free.
         d_ff: width of the feed-forward layer's inside.
         n_layers: blocks of the encoder, and of the decoder where there is one.
@@ -89,16 +96,36 @@ class ModelConfig:
         scale_embeddings: multiply token embeddings by sqrt(d_model) (section 3.4).
         n_segments: segment embeddings (BERT has 2); 0 means none.
         embedding_norm: normalise the summed embeddings, as BERT does.
-        norm_order: "pre" or "post": normalise before a sublayer, or after its residual sum (the paper).
-        norm: "layer_norm" as in torch, or "unbiased" with the unbiased deviation and eps outside the root.
+        rotary_base: of rotary positions: pair i turns by rotary_base^(-2i / d) a position.
+        rotary_base_in_window: the same in layers with a window, which are not scaled then (Gemma 3); None: rotary_base.
+        rotary_dims: coordinates of a head that turn; None means all.
+        rotary_halves: coordinate i turns with i + d / 2, as most checkpoints store them, instead of 2i with 2i + 1.
+        rotary_scaling: how angles are stretched for texts longer than those learned from: see layers/positions.py.
+        rotary_factor: by how much.
+        rotary_original_len: positions that were learned from, before stretching ("llama3", "yarn").
+        rotary_slow, rotary_fast: turns over these positions below which a pair is stretched, above which it is not.
+        windows: of each layer, how many positions a query sees, itself the last, or None for all; empty: all in all
+            layers. In an encoder, as many on both sides (Child et al. 2019; Beltagy et al. 2020, section 3.1).
+        norm_order: "pre": normalise before a sublayer; "post": after its residual sum (the paper); "both": before it,
+            and its output once more (Gemma 2); "output": its output alone, before the sum (OLMo 2).
+        norm: "layer_norm" as in torch, "unbiased" with the unbiased deviation and eps outside the root, or "rms_norm"
+            without mean and bias (Zhang and Sennrich 2019).
+        parallel: attention and feed-forward both read what enters the block, and both are added to it (Wang and
+            Komatsuzaki 2021).
         norm_eps: the small number that keeps the normalisation from dividing by zero, at most 1.
         activation: of the feed-forward layer.
+        gated: the activation's output is multiplied by a second linear map of the input (Shazeer 2020, eq. 5 and 6).
         residual: False removes every residual connection.
         scoring: "dot_product" (the paper) or "additive" (Bahdanau et al. 2015).
         scale_scores: divide dot products by sqrt(d_head).
+        score_width: width whose root divides dot products in place of d_head (Gemma 2); None means d_head.
+        score_cap, logit_cap: scores s, and those of words, become cap * tanh(s / cap) (Gemma 2); None leaves them.
+        query_key_norm: RMSNorm of queries and keys before they turn: of each head alone (Qwen 3), or of all heads at
+            once (OLMo 2).
         projections: False removes query, key, value and output projections.
         share_query_key, share_key_value: use one projection for both.
         bias: linear maps have a bias.
+        query_key_value_bias: whether those of query, key and value have one (Qwen 2 has it there alone); None: bias.
         causal: the decoder's self-attention hides later positions; False lets it see the words that it must predict.
         n_classes: of Classifier.
         pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
@@ -116,7 +143,8 @@ class ModelConfig:
     vocab_size: VocabSize
     target_vocab_size: VocabSize | None = None
     d_model: Width = 128
-    n_heads: Annotated[int, Meta(ge=1, le=1_024)] = 4
+    n_heads: Heads = 4
+    n_kv_heads: Heads | None = None
     d_head: Annotated[int, Meta(ge=1, le=8_192)] | None = None
     d_ff: Annotated[int, Meta(ge=1, le=262_144)] = 512
     n_layers: Annotated[int, Meta(ge=1, le=256)] = 2
@@ -128,20 +156,37 @@ class ModelConfig:
     pad_is_read: bool = False
     positions: Positions = "sinusoidal"
     positions_skip_padding: bool = False
+    rotary_base: Positive = 10_000.0
+    rotary_base_in_window: Positive | None = None
+    rotary_dims: Annotated[int, Meta(ge=2, le=8_192)] | None = None
+    rotary_halves: bool = False
+    rotary_scaling: RotaryScaling = "none"
+    rotary_factor: Positive = 1.0
+    rotary_original_len: MaxLen | None = None
+    rotary_slow: Positive = 1.0
+    rotary_fast: Positive = 32.0
+    windows: tuple[Window | None, ...] = ()
     scale_embeddings: bool = False
     n_segments: Annotated[int, Meta(ge=0, le=64)] = 0
     embedding_norm: bool = False
     norm_order: NormOrder = "pre"
     norm: Norm = "layer_norm"
     norm_eps: Annotated[float, Meta(gt=0, le=1, description="a number, more than 0 and at most 1")] = 1e-5
+    parallel: bool = False
     activation: Activation = "gelu"
+    gated: bool = False
     residual: bool = True
     scoring: Scoring = "dot_product"
     scale_scores: bool = True
+    score_width: Positive | None = None
+    score_cap: Positive | None = None
+    logit_cap: Positive | None = None
+    query_key_norm: QueryKeyNorm = "none"
     projections: bool = True
     share_query_key: bool = False
     share_key_value: bool = False
     bias: bool = True
+    query_key_value_bias: bool | None = None
     causal: bool = True
     n_classes: Classes = 2
     pooling: Pooling = "cls"
@@ -154,6 +199,29 @@ class ModelConfig:
     pair_head: bool = True
 
     @property
+    def kv_heads(self) -> int:
+        """How many heads of keys and values each layer has."""
+        return self.n_kv_heads or self.n_heads
+
+    def kv_head(self, head: int) -> int:
+        """Return which head of keys and values a head reads."""
+        return head * self.kv_heads // self.n_heads
+
+    def window(self, layer: int) -> int | None:
+        """Return how many positions a query of a layer sees, None for all."""
+        return self.windows[layer] if self.windows else None
+
+    @property
+    def norms_input(self) -> bool:
+        """Whether a sublayer reads the normalised stream."""
+        return self.norm_order in ("pre", "both")
+
+    @property
+    def norms_output(self) -> bool:
+        """Whether what a sublayer adds is normalised first."""
+        return self.norm_order in ("both", "output")
+
+    @property
     def dropout_elsewhere(self) -> float:
         """Probability of dropping an entry anywhere but at a sublayer's output."""
         return self.dropout if self.dropout_at == "everywhere" else 0.0
@@ -163,7 +231,10 @@ class ModelConfig:
         if self.pad_id is not None and not (type(self.pad_id) is int and 0 <= self.pad_id < self.vocab_size):
             raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
         d_head = head_size(self.d_model, self.n_heads, self.d_head)
+        object.__setattr__(self, "windows", tuple(self.windows))
         self._check_fit(d_head)
+        self._check_heads()
+        self._check_rotary(d_head)
         object.__setattr__(self, "d_head", d_head)
         object.__setattr__(self, "target_vocab_size", self.target_vocab_size or self.vocab_size)
 
@@ -185,9 +256,47 @@ class ModelConfig:
                 f"d_model={self.d_model} must be even with positions={self.positions!r}: "
                 "sines and cosines come in pairs"
             )
-        if self.positions == "rotary" and d_head % 2:
-            raise ValueError(f"d_head={d_head} must be even with positions='rotary': coordinates turn in pairs")
         if not self.projections and self.n_heads * d_head != self.d_model:
             raise ValueError(
                 f"n_heads={self.n_heads} times d_head={d_head} must be d_model={self.d_model} with projections=False"
             )
+        if self.windows and len(self.windows) != self.n_layers:
+            raise ValueError(f"windows has {len(self.windows)} entries; it must have one a layer: {self.n_layers}")
+        if self.parallel and not self.norms_input:
+            raise ValueError(
+                f"norm_order={self.norm_order!r} must be 'pre' or 'both' with parallel=True: "
+                "both sublayers read one stream"
+            )
+
+    def _check_heads(self) -> None:
+        if self.n_heads % self.kv_heads:
+            raise ValueError(f"n_heads={self.n_heads} must be divisible by n_kv_heads={self.n_kv_heads}")
+        shared = self.share_query_key or not self.projections
+        if shared and self.kv_heads != self.n_heads:
+            raise ValueError(
+                f"n_kv_heads={self.n_kv_heads} must be n_heads={self.n_heads} with share_query_key=True or "
+                "projections=False: queries and keys then have one width"
+            )
+        if self.scoring == "additive":
+            for name in ("score_width", "score_cap"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name}={getattr(self, name)} goes with scoring='dot_product' alone")
+        if self.score_width is not None and not self.scale_scores:
+            raise ValueError(f"score_width={self.score_width} must be None with scale_scores=False")
+
+    def _check_rotary(self, d_head: int) -> None:
+        if self.positions != "rotary":
+            for name in ("rotary_dims", "rotary_base_in_window", "rotary_original_len"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name}={getattr(self, name)} goes with positions='rotary' alone")
+            return
+        name, turning = ("d_head", d_head) if self.rotary_dims is None else ("rotary_dims", self.rotary_dims)
+        if turning % 2:
+            raise ValueError(f"{name}={turning} must be even with positions='rotary': coordinates turn in pairs")
+        if turning > d_head:
+            raise ValueError(f"rotary_dims={turning} must be at most d_head={d_head}")
+        if self.rotary_scaling in ("llama3", "yarn"):
+            if self.rotary_original_len is None:
+                raise ValueError(f"rotary_original_len is missing; rotary_scaling={self.rotary_scaling!r} needs it")
+            if self.rotary_fast <= self.rotary_slow:
+                raise ValueError(f"rotary_fast={self.rotary_fast} must be more than rotary_slow={self.rotary_slow}")

@@ -129,13 +129,15 @@ RECURRENT_SITES: dict[str, Site] = {
 
 STREAM = ("batch", "pos", "d_model")
 QUERY_HEADS = ("batch", "head", "query_pos", "d_head")
-KEY_HEADS = ("batch", "head", "key_pos", "d_head")
+KEY_HEADS = ("batch", "kv_head", "key_pos", "d_head")
 PAIRS = ("batch", "head", "query_pos", "key_pos")
 
 VASWANI = "Vaswani et al. 2017"
 BERT = "Devlin et al. 2019"
 BA = "Ba et al. 2016, eq. 4"
 BA_IN_TORCH = f"{BA}, without the epsilon that torch adds"
+ZHANG = "Zhang and Sennrich 2019"
+SHAZEER = "Shazeer 2020"
 
 SITES: dict[str, Site] = {
     "token_ids": Site(("batch", "pos"), r"t_i", f"{VASWANI}, section 3.4", "the vocabulary ids read", "id"),
@@ -179,10 +181,17 @@ SITES: dict[str, Site] = {
         BA_IN_TORCH,
         "what a normalisation multiplies by",
     ),
+    "inverse_root_mean_square": Site(
+        ("batch", "pos", "one"),
+        r"1/\sqrt{\tfrac1d\sum_k x_k^2+\epsilon}",
+        f"{ZHANG}, eq. 4, without the epsilon",
+        "what a root mean square normalisation multiplies by",
+    ),
     "normalized": Site(
         STREAM,
-        r"g\odot\frac{x-\mu}{\sqrt{\sigma^2+\epsilon}}+b",
-        BA_IN_TORCH,
+        r"g\odot\frac{x-\mu}{\sqrt{\sigma^2+\epsilon}}+b;\quad "
+        r"\text{root mean square: } g\odot\frac{x}{\sqrt{\tfrac1d\sum_k x_k^2+\epsilon}}",
+        f"{BA_IN_TORCH}; {ZHANG}, eq. 4",
         "the stream after normalisation",
         lens_name="blocks.{layer}.ln1.hook_normalized",
     ),
@@ -207,6 +216,18 @@ SITES: dict[str, Site] = {
         "what each position hands over when attended to",
         lens_name="blocks.{layer}.attn.hook_v",
     ),
+    "normalized_query": Site(
+        QUERY_HEADS,
+        r"\mathrm{RMSNorm}(q)",
+        "Henry et al. 2020, section 3, with the root mean square",
+        "the query, brought to one length before it turns",
+    ),
+    "normalized_key": Site(
+        KEY_HEADS,
+        r"\mathrm{RMSNorm}(k)",
+        "Henry et al. 2020, section 3, with the root mean square",
+        "the key, brought to one length before it turns",
+    ),
     "rotated_query": Site(
         QUERY_HEADS,
         r"R_{pos}\,q",
@@ -227,10 +248,16 @@ SITES: dict[str, Site] = {
         "Press et al. 2022, section 3",
         "the penalty of distance added to the scores",
     ),
-    "scores": Site(
+    "uncapped_scores": Site(
         PAIRS,
         r"\frac{QK^\top}{\sqrt{d_k}}",
         f"{VASWANI}, eq. 1",
+        "how well each query fits each key, before the scores are capped",
+    ),
+    "scores": Site(
+        PAIRS,
+        r"\frac{QK^\top}{\sqrt{d_k}};\quad \text{capped: } c\tanh(s/c)",
+        f"{VASWANI}, eq. 1; capped: Gemma Team 2024, section 2",
         "how well each query fits each key, before the mask",
     ),
     "masked_scores": Site(
@@ -264,15 +291,28 @@ SITES: dict[str, Site] = {
     ),
     "pre_activation": Site(
         ("batch", "pos", "d_ff"),
-        r"xW_1+b_1",
-        f"{VASWANI}, eq. 2",
+        r"xW_1+b_1;\quad \text{gated: } xW_g",
+        f"{VASWANI}, eq. 2; gated: {SHAZEER}, eq. 6",
         "the feed-forward layer's inside before its activation",
         lens_name="blocks.{layer}.mlp.hook_pre",
     ),
+    "gate": Site(
+        ("batch", "pos", "d_ff"),
+        r"\phi(xW_g)",
+        f"{SHAZEER}, eq. 6",
+        "how far each number of a gated inside is let through",
+    ),
+    "up": Site(
+        ("batch", "pos", "d_ff"),
+        r"xW_1",
+        f"{SHAZEER}, eq. 6",
+        "what a gate lets through",
+        lens_name="blocks.{layer}.mlp.hook_pre_linear",
+    ),
     "activation": Site(
         ("batch", "pos", "d_ff"),
-        r"\phi(xW_1+b_1)",
-        f"{VASWANI}, eq. 2",
+        r"\phi(xW_1+b_1);\quad \text{gated: } \phi(xW_g)\odot xW_1",
+        f"{VASWANI}, eq. 2; gated: {SHAZEER}, eq. 6",
         "the feed-forward layer's inside after its activation",
         lens_name="blocks.{layer}.mlp.hook_post",
     ),

@@ -68,9 +68,9 @@ ERRORS = [
         "positions='cosine' is unknown; it must be one of "
         "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'none'",
     ),
-    ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased'"),
+    ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased', 'rms_norm'"),
     ({"pooler": "gelu"}, "pooler='gelu' is unknown; it must be one of 'none', 'tanh', 'relu'"),
-    ({"norm_order": "mid"}, "norm_order='mid' is unknown; it must be one of 'pre', 'post'"),
+    ({"norm_order": "mid"}, "norm_order='mid' is unknown; it must be one of 'pre', 'post', 'both', 'output'"),
     ({"scoring": "cosine"}, "scoring='cosine' is unknown; it must be one of 'dot_product', 'additive'"),
     ({"pooling": "max"}, "pooling='max' is unknown; it must be one of 'cls', 'mean'"),
     ({"pooling": ["cls"]}, "pooling=['cls'] is unknown; it must be one of 'cls', 'mean'"),

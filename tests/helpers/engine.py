@@ -54,6 +54,27 @@ MODELS: tuple[type[nn.Module], ...] = (
 )
 TINY_RECURRENT: dict[str, Any] = {"vocab_size": 13, "d_model": 16, "d_hidden": 10, "max_len": 12, "dropout": 0.0}
 ATOL = 1e-5
+ROTARY: dict[str, Any] = {"positions": "rotary", "rotary_halves": True}
+RMS: dict[str, Any] = {"norm": "rms_norm", "bias": False}
+TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as families combine them
+    "llama": ROTARY | RMS | {"gated": True, "activation": "silu", "n_heads": 4, "n_kv_heads": 2, "rotary_base": 100.0},
+    "multi_query": {"n_heads": 4, "n_kv_heads": 1, "d_head": 6, "score_width": 9.0},
+    "grouped_additive": {"n_heads": 4, "n_kv_heads": 2, "scoring": "additive"},
+    "window": {"windows": (2, None), "positions": "alibi"},
+    "qwen2": ROTARY | RMS | {"query_key_value_bias": True, "windows": (None, 3), "tied_output": False},
+    "gemma2": ROTARY
+    | RMS
+    | {"norm_order": "both", "score_cap": 2.0, "logit_cap": 3.0, "gated": True, "windows": (3, 3)},
+    "gemma3": ROTARY
+    | RMS
+    | {"norm_order": "both", "query_key_norm": "head", "windows": (2, None), "rotary_base_in_window": 10.0}
+    | {"rotary_scaling": "linear", "rotary_factor": 8.0, "scale_embeddings": True},
+    "olmo2": ROTARY | RMS | {"norm_order": "output", "query_key_norm": "all", "n_heads": 4, "n_kv_heads": 2},
+    "neox": ROTARY | {"parallel": True, "norm_order": "pre", "rotary_dims": 2, "activation": "gelu"},
+    "llama3": {"positions": "rotary", "rotary_scaling": "llama3", "rotary_factor": 8.0, "rotary_original_len": 8},
+    "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
+}
+CROSSING = (Decoder, Translation)  # kinds with cross-attention, beside which no sublayer runs in parallel
 Inputs = tuple[Tensor, ...]
 
 

@@ -1,6 +1,7 @@
-"""Encoder and decoder blocks, pre- or post-norm, and the stack of them.
+"""Encoder and decoder blocks, normalised before, after or around their sublayers, and the stack of them.
 
-Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020 (pre-norm).
+Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020 (pre-norm); both sublayers at once: Wang and Komatsuzaki
+2021, GPT-J.
 Read next: transformer_core/layers/initialization.py
 """
 
@@ -16,7 +17,7 @@ from transformer_core.layers.cache import KeyValueCache, LayerCache
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
 from transformer_core.layers.masks import HIDDEN
-from transformer_core.layers.normalization import make_norm
+from transformer_core.layers.normalization import AnyNorm, make_norm
 from transformer_core.probe import SILENT, Probe
 
 
@@ -42,8 +43,11 @@ class Stream:
         """Return the residual, which takes the place of what the embedding makes of token_ids.
 
         Raises:
-            ValueError: no such layer, or a residual of another shape than these ids and this config need.
+            ValueError: no such layer, a residual of another shape than these ids and this config need, or `attended`
+                where both sublayers read what enters the layer.
         """
+        if self.attended and config.parallel:
+            raise ValueError("stream.attended=True must be False with parallel=True: both sublayers read one stream")
         if not 0 <= self.layer < config.n_layers:
             raise ValueError(f"stream.layer={self.layer} must be from 0 to {config.n_layers - 1}")
         needed = (*token_ids.shape, config.d_model)
@@ -55,47 +59,71 @@ class Stream:
 class AddNorm(nn.Module):
     """The residual sum and the normalisation around one sublayer.
 
-    post: norm(x + dropout(sublayer(x))) (the paper); pre: x + dropout(sublayer(norm(x))).
+    post: norm(x + dropout(sublayer(x))) (the paper); pre: x + dropout(sublayer(norm(x))); both: x +
+    dropout(norm(sublayer(norm(x)))); output: x + dropout(norm(sublayer(x))).
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps)
+
+        def norm(wanted: bool) -> AnyNorm | None:
+            return make_norm(config.norm, config.d_model, eps=config.norm_eps) if wanted else None
+
+        self.norm = norm(config.norm_order != "output")
+        self.output_norm = norm(config.norms_output)
         self.dropout = Dropout(config.dropout)
-        self.norm_order, self.residual = config.norm_order, config.residual
+        self.norm_order, self.norms_input, self.residual = config.norm_order, config.norms_input, config.residual
 
     def forward(
-        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], *, wanted: slice | None = None, probe: Probe = SILENT
+        self,
+        x: Tensor,
+        sublayer: Callable[[Tensor], Tensor],
+        *,
+        onto: Tensor | None = None,
+        wanted: slice | None = None,
+        probe: Probe = SILENT,
     ) -> Tensor:
-        """Map (batch, pos, d_model) to the same shape, or to the wanted positions that the sublayer gives."""
-        normed = self.norm(x, probe=probe.at("norm")) if self.norm_order == "pre" else x
-        output = sublayer(normed)
+        """Map (batch, pos, d_model) to the same shape, or to the wanted positions that the sublayer gives.
+
+        Args:
+            onto: what the sublayer's output is added to, by default x.
+        """
+        output = sublayer(self.norm(x, probe=probe.at("norm")) if self.norm is not None and self.norms_input else x)
+        if self.output_norm is not None:
+            output = self.output_norm(output, probe=probe.at("output_norm"))
         if self.training:
             output = self.dropout(output)
-        x = x if wanted is None else x[:, wanted]
-        return self.after(probe.tap("residual", x + output if self.residual else output), probe=probe)
+        if onto is None:
+            onto = x if wanted is None else x[:, wanted]
+        return self.after(probe.tap("residual", onto + output if self.residual else output), probe=probe)
 
     def after(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Map the residual sum (batch, pos, d_model) to what the next sublayer reads."""
-        return self.norm(x, probe=probe.at("norm")) if self.norm_order == "post" else x
+        return self.norm(x, probe=probe.at("norm")) if self.norm is not None and self.norm_order == "post" else x
 
 
 def feed_forward_from(config: ModelConfig) -> FeedForward:
     """Make the feed-forward layer that a config describes."""
     return FeedForward(
-        config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout_elsewhere, bias=config.bias
+        config.d_model,
+        config.d_ff,
+        activation=config.activation,
+        gated=config.gated,
+        dropout=config.dropout_elsewhere,
+        bias=config.bias,
     )
 
 
 class EncoderBlock(nn.Module):
     """Self-attention, then feed-forward; with causal=True it is the block of a decoder without cross-attention."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, layer: int = 0) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention.from_config(config)
+        self.self_attention = MultiHeadAttention.from_config(config, layer)
         self.self_attention_norm = AddNorm(config)
         self.feed_forward = feed_forward_from(config)
         self.feed_forward_norm = AddNorm(config)
+        self.parallel = config.parallel
 
     def forward(
         self,
@@ -132,12 +160,16 @@ class EncoderBlock(nn.Module):
                 probe=attention_probe,
             )
 
+        entering = x if wanted is None else x[:, wanted]
         if attended:
-            x = self.self_attention_norm.after(x if wanted is None else x[:, wanted], probe=attention_probe)
+            x = self.self_attention_norm.after(entering, probe=attention_probe)
         else:
             x = self.self_attention_norm(x, attend, wanted=wanted, probe=attention_probe)
         x = self.feed_forward_norm(
-            x, lambda normed: self.feed_forward(normed, probe=feed_forward_probe), probe=feed_forward_probe
+            entering if self.parallel else x,
+            lambda normed: self.feed_forward(normed, probe=feed_forward_probe),
+            onto=x,
+            probe=feed_forward_probe,
         )
         return probe.tap("residual", x)
 
@@ -145,10 +177,14 @@ class EncoderBlock(nn.Module):
 class DecoderBlock(nn.Module):
     """Self-attention, then cross-attention to the encoder's memory, then feed-forward."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, layer: int = 0) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention.from_config(config)
+        self.self_attention = MultiHeadAttention.from_config(config, layer)
         self.self_attention_norm = AddNorm(config)
+        if config.parallel:
+            raise ValueError(
+                "parallel=True must be False beside cross-attention, which reads what self-attention wrote"
+            )
         self.cross_attention = MultiHeadAttention.from_config(config, cross=True)
         self.cross_attention_norm = AddNorm(config)
         self.feed_forward = feed_forward_from(config)
@@ -186,13 +222,13 @@ class DecoderBlock(nn.Module):
 
 
 class Stack(nn.Module):
-    """n_layers blocks in a row; a pre-norm stack ends in one more normalisation (Xiong et al. 2020, figure 1)."""
+    """n_layers blocks in a row, and one more normalisation but in post-norm order (Xiong et al. 2020, figure 1)."""
 
     def __init__(self, config: ModelConfig, block: type[EncoderBlock] | type[DecoderBlock]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(block(config) for _ in range(config.n_layers))
-        pre = config.norm_order == "pre"
-        self.final_norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if pre else None
+        self.layers = nn.ModuleList(block(config, layer) for layer in range(config.n_layers))
+        ends = config.norm_order != "post"
+        self.final_norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if ends else None
 
     def forward(
         self,

@@ -11,49 +11,68 @@ from typing import Self
 import torch
 from torch import Tensor
 
+MOST_TAKEN_BACK = 64  # positions that a window's cache keeps beyond the window, for words that are not kept after all
+
 
 class KeptPair:
     """Keys and values of one attention, of every position that it has read.
 
     Shapes:
-        key, value: (batch, head, key_pos, d_head), or None before the first position
+        key, value: (batch, kv_head, key_pos, d_head), or None before the first position
 
     Args:
         grows: self-attention adds what each pass brings; cross-attention keeps what the first pass computed.
+        forgotten: how many positions before these are kept no more, as they lie outside the window.
     """
 
-    __slots__ = ("grows", "key", "value")
+    __slots__ = ("forgotten", "grows", "key", "value")
 
-    def __init__(self, key: Tensor | None = None, value: Tensor | None = None, *, grows: bool) -> None:
-        self.key, self.value, self.grows = key, value, grows
+    def __init__(
+        self, key: Tensor | None = None, value: Tensor | None = None, *, grows: bool, forgotten: int = 0
+    ) -> None:
+        self.key, self.value, self.grows, self.forgotten = key, value, grows, forgotten
 
     @property
     def length(self) -> int:
-        """How many positions are kept."""
-        return 0 if self.key is None else self.key.shape[2]
+        """How many positions were read."""
+        return self.forgotten + (0 if self.key is None else self.key.shape[2])
 
     def whole(self) -> tuple[Tensor, Tensor] | None:
         """Return keys and values where nothing need be computed any more, else None."""
         return None if self.grows or self.key is None or self.value is None else (self.key, self.value)
 
-    def joined(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add keys and values of the positions after those that are kept; return all."""
+    def joined(self, key: Tensor, value: Tensor, window: int | None = None) -> tuple[Tensor, Tensor]:
+        """Add keys and values of the positions after those that are kept; return all.
+
+        Args:
+            window: how many positions a query sees; of those before, so many are kept, and some that may be taken back.
+        """
         if self.key is not None and self.value is not None:
             key, value = torch.cat((self.key, key), 2), torch.cat((self.value, value), 2)
-        self.key, self.value = key, value
+        spare = 0 if window is None else max(0, key.shape[2] - window - MOST_TAKEN_BACK)
+        self.forgotten += spare
+        self.key, self.value = key[:, :, spare:], value[:, :, spare:]
         return key, value
 
     def picked(self, rows: Tensor | None) -> "KeptPair":
         """Return another pair with these rows of the batch, or with all of them."""
         if rows is None or self.key is None or self.value is None:
-            return KeptPair(self.key, self.value, grows=self.grows)
-        return KeptPair(self.key.index_select(0, rows), self.value.index_select(0, rows), grows=self.grows)
+            return KeptPair(self.key, self.value, grows=self.grows, forgotten=self.forgotten)
+        key, value = self.key.index_select(0, rows), self.value.index_select(0, rows)
+        return KeptPair(key, value, grows=self.grows, forgotten=self.forgotten)
 
     def truncated(self, length: int) -> "KeptPair":
-        """Return another pair with the first positions alone, where it grows; the memory stays whole."""
+        """Return another pair with the first positions alone, where it grows; the memory stays whole.
+
+        Raises:
+            ValueError: more than MOST_TAKEN_BACK positions are taken back where a window has forgotten some.
+        """
         if not self.grows or self.key is None or self.value is None:
             return KeptPair(self.key, self.value, grows=self.grows)
-        return KeptPair(self.key[:, :, :length], self.value[:, :, :length], grows=True)
+        if self.forgotten and self.length - length > MOST_TAKEN_BACK:
+            raise ValueError(f"length={length} must be at least {self.length - MOST_TAKEN_BACK}: the rest is forgotten")
+        kept = length - self.forgotten
+        return KeptPair(self.key[:, :, :kept], self.value[:, :, :kept], grows=True, forgotten=self.forgotten)
 
 
 class LayerCache:

@@ -1,6 +1,6 @@
 """The position-wise feed-forward layer and its activations.
 
-Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016.
+Vaswani et al. 2017, eq. 2; GELU: Hendrycks and Gimpel 2016; gated: Shazeer 2020.
 Read next: transformer_core/layers/masks.py
 """
 
@@ -37,13 +37,25 @@ ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu}
 
 
 class FeedForward(nn.Module):
-    """phi(x W_1 + b_1) W_2 + b_2, the same at every position (Vaswani et al. 2017, eq. 2)."""
+    """phi(x W_1 + b_1) W_2 + b_2, the same at every position (Vaswani et al. 2017, eq. 2).
+
+    Gated: (phi(x W_g) * x W_1) W_2, where each number of the inside is a product (Shazeer 2020, eq. 5 and 6: GEGLU with
+    GELU as phi, SwiGLU with SiLU).
+    """
 
     def __init__(
-        self, d_model: int, d_ff: int, *, activation: Activation = "relu", dropout: float = 0.0, bias: bool = True
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: Activation = "relu",
+        gated: bool = False,
+        dropout: float = 0.0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         require_choice("activation", activation, tuple(ACTIVATIONS))
+        self.gate_proj = Linear(d_model, d_ff, bias=bias) if gated else None
         self.inner_proj = Linear(d_model, d_ff, bias=bias)
         self.outer_proj = Linear(d_ff, d_model, bias=bias)
         self.dropout = Dropout(dropout)
@@ -51,7 +63,14 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Map (batch, pos, d_model) to (batch, pos, d_model)."""
-        pre_activation = probe.tap("pre_activation", self.inner_proj(x))  # (batch, pos, d_ff)
-        activation = probe.tap("activation", ACTIVATIONS[self.activation](pre_activation))  # (batch, pos, d_ff)
-        inside = self.dropout(activation) if self.training else activation
-        return probe.tap("output", self.outer_proj(inside))
+        phi = ACTIVATIONS[self.activation]
+        if self.gate_proj is None:
+            pre_activation = probe.tap("pre_activation", self.inner_proj(x))  # (batch, pos, d_ff)
+            inside = phi(pre_activation)
+        else:
+            pre_activation = probe.tap("pre_activation", self.gate_proj(x))  # (batch, pos, d_ff)
+            gate = probe.tap("gate", phi(pre_activation))  # (batch, pos, d_ff)
+            inside = gate * probe.tap("up", self.inner_proj(x))
+        activation = probe.tap("activation", inside)  # (batch, pos, d_ff)
+        dropped = self.dropout(activation) if self.training else activation
+        return probe.tap("output", self.outer_proj(dropped))

@@ -87,6 +87,21 @@ def causal_mask(query_pos: int, key_pos: int | None = None, *, device: torch.dev
     return torch.ones(query_pos, key_pos, dtype=torch.bool, device=device).tril(key_pos - query_pos)
 
 
+def window_mask(
+    query_pos: int, key_pos: int | None = None, window: int = 1, *, device: torch.device | str = "cpu"
+) -> Tensor:
+    """Hide what is `window` positions away or more, on both sides (Beltagy et al. 2020, section 3.1).
+
+    With more keys than queries (a cache), the queries are the last positions.
+
+    Shapes:
+        returns: (query_pos, key_pos)
+    """
+    key_pos = query_pos if key_pos is None else key_pos
+    near = torch.ones(query_pos, key_pos, dtype=torch.bool, device=device)
+    return near.tril(key_pos - query_pos + window - 1).triu(key_pos - query_pos - window + 1)
+
+
 def combined_mask(*masks: Tensor | None) -> Tensor | None:
     """Attend only where every mask allows it; None allows everything.
 

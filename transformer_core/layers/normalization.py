@@ -1,6 +1,6 @@
-"""Layer normalisation: as torch has it, and the variant that tutorials often print.
+"""Normalisation: layer norm as torch has it and as tutorials often print it, and by the root mean square.
 
-Ba et al. 2016, eq. 4, to which torch adds the epsilon that keeps it from dividing by 0.
+Ba et al. 2016, eq. 4, to which torch adds the epsilon that keeps it from dividing by 0; Zhang and Sennrich 2019.
 Read next: transformer_core/layers/embeddings.py
 """
 
@@ -50,11 +50,29 @@ class UnbiasedNorm(nn.Module):
         return probe.tap("normalized", self.weight * (x - mean) * inverse_deviation + self.bias)
 
 
-def make_norm(norm: Norm, d_model: int, *, eps: float) -> LayerNorm | UnbiasedNorm:
+class RmsNorm(nn.Module):
+    """g * x / sqrt(mean(x^2) + eps): no mean is taken away, and there is no bias (Zhang and Sennrich 2019, eq. 4)."""
+
+    def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.eps = eps
+
+    def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Normalise (batch, pos, d_model), or (batch, head, pos, d_head), to the same shape."""
+        inverse = probe.tap("inverse_root_mean_square", (x.square().mean(-1, keepdim=True) + self.eps).rsqrt())
+        return probe.tap("normalized", x * inverse * self.weight)
+
+
+AnyNorm = LayerNorm | UnbiasedNorm | RmsNorm
+NORMS: dict[str, type[AnyNorm]] = {"layer_norm": LayerNorm, "unbiased": UnbiasedNorm, "rms_norm": RmsNorm}
+
+
+def make_norm(norm: Norm, d_model: int, *, eps: float) -> AnyNorm:
     """Return the normalisation that a config names.
 
     Raises:
         ValueError: the norm is unknown.
     """
-    require_choice("norm", norm, ("layer_norm", "unbiased"))
-    return LayerNorm(d_model, eps=eps) if norm == "layer_norm" else UnbiasedNorm(d_model, eps=eps)
+    require_choice("norm", norm, tuple(NORMS))
+    return NORMS[norm](d_model, eps=eps)

@@ -1,14 +1,18 @@
 """Position encodings: sinusoidal, learned, rotary and ALiBi, and the variant that is often printed by mistake.
 
-Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary); Press et al. 2022 (ALiBi).
+Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary), stretched: Chen et al. 2023, Peng et al. 2024; Press et al.
+2022 (ALiBi).
 Read next: transformer_core/layers/normalization.py
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
+
+from transformer_core.config import ModelConfig, RotaryScaling
 
 
 def sinusoidal_table(
@@ -81,26 +85,113 @@ def make_positions(
     return None
 
 
+@dataclass(frozen=True)
+class Rotary:
+    """How far rotary positions turn which coordinates (Su et al. 2021).
+
+    Pair i of a vector turns by base^(-2i / d) a position (eq. 15). Scaling makes these angles smaller, so that a longer
+    text turns no further than those that the model learned from:
+    linear: every angle is divided by factor (Chen et al. 2023, eq. 4);
+    llama3: that of a pair that turns less than `slow` times over original_len positions, and in parts up to `fast`
+    times (Grattafiori et al. 2024, released code);
+    yarn: in parts from the pair that turns `fast` times to the one that turns `slow` times, and queries and keys grow
+    by 0.1 ln(factor) + 1 each (Peng et al. 2024, eq. 17 to 23).
+
+    Args:
+        dims: how many coordinates turn, the first ones; None means all.
+        halves: coordinate i turns with i + d / 2 instead of 2i with 2i + 1; weights for one are of no use to the other.
+        base, scaling, factor, original_len, slow, fast: see above; original_len counts positions, slow and fast turns.
+    """
+
+    base: float = 10_000.0
+    dims: int | None = None
+    halves: bool = False
+    scaling: RotaryScaling = "none"
+    factor: float = 1.0
+    original_len: int = 0
+    slow: float = 1.0
+    fast: float = 32.0
+
+    @classmethod
+    def of_layer(cls, config: ModelConfig, layer: int) -> "Rotary":
+        """Return that of one layer of a config with positions="rotary"."""
+        if config.window(layer) is not None and config.rotary_base_in_window is not None:
+            return cls(config.rotary_base_in_window, config.rotary_dims, config.rotary_halves)
+        return cls(
+            config.rotary_base,
+            config.rotary_dims,
+            config.rotary_halves,
+            config.rotary_scaling,
+            config.rotary_factor,
+            config.rotary_original_len or 0,
+            config.rotary_slow,
+            config.rotary_fast,
+        )
+
+    @property
+    def growth(self) -> float:
+        """What a turned vector is multiplied by."""
+        return 0.1 * math.log(self.factor) + 1 if self.scaling == "yarn" and self.factor > 1 else 1.0
+
+    def angles(self, d_head: int) -> Tensor:
+        """Return the angle of each pair, in radians a position.
+
+        Shapes:
+            returns: (pair,), in float64
+        """
+        dims = self.dims or d_head
+        angle = self.base ** (-torch.arange(0, dims, 2, dtype=torch.float64) / dims)
+        if self.scaling == "none":
+            return angle
+        return angle / self.factor + (1 - 1 / self.factor) * self._kept(angle, dims) * angle
+
+    def _kept(self, angle: Tensor, dims: int) -> Tensor:
+        """Return which share of each angle is not stretched, (pair,)."""
+        if self.scaling == "linear":
+            return torch.zeros_like(angle)
+        if self.scaling == "llama3":
+            turns = self.original_len * angle / (2 * math.pi)
+            return ((turns - self.slow) / (self.fast - self.slow)).clamp(0, 1)
+
+        def pair_of(turns: float) -> float:
+            return dims * math.log(self.original_len / (turns * 2 * math.pi)) / (2 * math.log(self.base))
+
+        first = max(math.floor(pair_of(self.fast)), 0)
+        last = min(math.ceil(pair_of(self.slow)), dims - 1)
+        return 1 - ((torch.arange(len(angle)) - first) / max(last - first, 0.001)).clamp(0, 1)
+
+
+ROTARY = Rotary()
+
+
 @lru_cache(maxsize=64)
-def _rotary_angles(start: int, end: int, d_head: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def _rotary_table(rotary: Rotary, start: int, end: int, d_head: int, device: torch.device) -> tuple[Tensor, Tensor]:
     with torch.inference_mode(False):
-        frequency = 10_000.0 ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)  # (d_head / 2,)
-        angle = torch.arange(start, end, dtype=torch.float64)[:, None] * frequency  # (pos, d_head / 2)
-        return angle.cos().float().to(device), angle.sin().float().to(device)
+        angle = torch.arange(start, end, dtype=torch.float64)[:, None] * rotary.angles(d_head)  # (pos, pair)
+        cos, sin = angle.cos() * rotary.growth, angle.sin() * rotary.growth
+        return cos.float().to(device), sin.float().to(device)
 
 
-def rotate(x: Tensor, start: int = 0) -> Tensor:
-    """Turn each pair of coordinates (2i, 2i+1) by position times base^(-2i / d_head) (Su et al. 2021, eq. 15).
+def rotate(x: Tensor, start: int = 0, rotary: Rotary = ROTARY) -> Tensor:
+    """Turn each pair of coordinates by its position times the pair's angle (Su et al. 2021, eq. 15).
 
     Shapes:
         x: (batch, head, pos, d_head); returns: the same
 
     Args:
         start: position of the first vector.
+        rotary: which pairs, and how far.
     """
-    cos, sin = _rotary_angles(start, start + x.shape[-2], x.shape[-1], x.device)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+    cos, sin = _rotary_table(rotary, start, start + x.shape[-2], x.shape[-1], x.device)
+    dims = rotary.dims or x.shape[-1]
+    turning, resting = x[..., :dims], x[..., dims:]
+    if rotary.halves:
+        first, second = turning.chunk(2, -1)
+        turned = torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+    else:
+        first, second = turning[..., 0::2], turning[..., 1::2]
+        turned = torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-1).flatten(-2)
+    return torch.cat((turned, resting), -1) if resting.shape[-1] else turned
 
 
 @lru_cache(maxsize=8)

@@ -41,7 +41,7 @@ class MlmHead(nn.Module):
         super().__init__()
         self.transform_proj = Linear(config.d_model, config.d_model)
         self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps)
-        self.output = WordScores(encoder.embedding.token, tied=config.tied_output, bias=True)
+        self.output = WordScores(encoder.embedding.token, tied=config.tied_output, bias=True, cap=config.logit_cap)
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""

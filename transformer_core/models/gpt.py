@@ -22,7 +22,8 @@ class Gpt(nn.Module):
         super().__init__()
         self.config = config
         self.decoder = MaskedDecoder(config)
-        self.output = WordScores(self.decoder.embedding.token, tied=config.tied_output, bias=False)
+        token = self.decoder.embedding.token
+        self.output = WordScores(token, tied=config.tied_output, bias=False, cap=config.logit_cap)
         initialize(self)
 
     def forward(

@@ -8,16 +8,21 @@ Read next: transformer_core/models/encoder.py
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
+from transformer_core.layers.attention import capped
 from transformer_core.layers.embeddings import Embedding
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 
 class WordScores(nn.Module):
-    """x W^T + b, where W is the token embedding (tied) or a matrix of its own (free)."""
+    """x W^T + b, where W is the token embedding (tied) or a matrix of its own (free).
 
-    def __init__(self, embedding: Embedding, *, tied: bool, bias: bool) -> None:
+    With a cap each score s becomes cap * tanh(s / cap) (Bello et al. 2017, section 3; Gemma 2).
+    """
+
+    def __init__(self, embedding: Embedding, *, tied: bool, bias: bool, cap: float | None = None) -> None:
         super().__init__()
+        self.cap = cap
         rows, d_model = embedding.weight.shape
         self.proj = Linear(d_model, rows, bias=bias)
         if tied:
@@ -25,7 +30,7 @@ class WordScores(nn.Module):
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""
-        return probe.tap("logits", self.proj(x))
+        return probe.tap("logits", capped(self.proj(x), self.cap))
 
 
 def mean_over_real_tokens(x: Tensor, token_ids: Tensor, padding: int) -> Tensor:

@@ -48,7 +48,8 @@ class Translation(nn.Module):
         self.decoder = Decoder(config)
         if config.share_embeddings:
             self.decoder.embedding.token = self.encoder.embedding.token
-        self.output = WordScores(self.decoder.embedding.token, tied=config.tied_output, bias=config.output_bias)
+        token = self.decoder.embedding.token
+        self.output = WordScores(token, tied=config.tied_output, bias=config.output_bias, cap=config.logit_cap)
         initialize(self)
 
     def encode(

@@ -137,7 +137,7 @@ def test_a_constant_row_is_finite_with_finite_gradients(kind):
 
 
 def test_an_unknown_norm_is_named():
-    message = "norm='batch_norm' is unknown; it must be one of 'layer_norm', 'unbiased'"
+    message = "norm='batch_norm' is unknown; it must be one of 'layer_norm', 'unbiased', 'rms_norm'"
     with pytest.raises(ValueError, match=exactly(message)):
         make_norm("batch_norm", 8, eps=1e-5)
 
