@@ -211,13 +211,13 @@ ODD_WEIGHTS: dict[str, Callable[[Tensor], object]] = {
 
 
 def odd_model(kind: str, weights: str) -> Bundle:
-    """Return a model of this kind whose weights are odd, called KIND-WEIGHTS."""
+    """Return a model of this kind whose weights are odd, or that has options of TODAY, called KIND-WEIGHTS."""
     tokenizer = shipped(READ_BY[kind]).tokenizer
     sizes = {"vocab_size": tokenizer.vocab_size, "max_len": FEWEST if weights == "short" else 64}
     if kind not in CONFIGS and weights == "short":
         sizes["n_heads"] = 1
-    model = made(KINDS[kind], **sizes).requires_grad_(False)
-    for weight in model.parameters():
+    model = made(KINDS[kind], **(sizes | TODAY.get(weights, {}))).requires_grad_(False)
+    for weight in model.parameters() if weights in ODD_WEIGHTS else ():
         ODD_WEIGHTS[weights](weight)
     return Bundle(f"{kind}-{weights}", model, tokenizer)
 

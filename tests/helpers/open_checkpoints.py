@@ -44,9 +44,30 @@ SIZES: dict[str, dict[str, Any]] = {
         "scale_embedding": True,
     },
 }
+TODAY = {
+    "hidden_size": 16,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 3,
+    "intermediate_size": 24,
+    "max_position_embeddings": 20,
+    "head_dim": 6,
+    "sliding_window": 3,
+    "pad_token_id": 0,
+}
+SIZES |= dict.fromkeys(
+    ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma2", "Gemma3", "Gemma", "Phi3", "Olmo2", "GPTNeoX"), TODAY
+)
+SIZES["Qwen2"] = {name: size for name, size in TODAY.items() if name != "head_dim"}
+SIZES["GPTNeoX"] = SIZES["Qwen2"] | {"hidden_size": 32}
+SIZES["Phi3"] = SIZES["Olmo2"] = SIZES["Qwen2"]
+SIZES["Gemma3"] = SIZES["Gemma3"] | {"query_pre_attn_scalar": 9}
 SIZES["Roberta"] = SIZES["XLMRoberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
 PIECES = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "glass", "##es", "cafe", "café", "你", "好", "!", "😀"]
 TEXTS = ("A glass, Café glasses!", "你好 glass 😀", "  a\tglass  ", "unheard [MASK] <mask> of", "🧑‍🚀 naïve Ünïcode ﬁ")
+
+
+COMPUTED = ("embed_positions", "inv_freq", "embed_scale")  # buffers that are no weights
 
 
 def lively(model: torch.nn.Module) -> None:
@@ -54,14 +75,15 @@ def lively(model: torch.nn.Module) -> None:
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-            if tensor.is_floating_point() and "embed_positions" not in name:
+            if tensor.is_floating_point() and not any(part in name for part in COMPUTED):
                 tensor.add_(torch.randn(tensor.shape, generator=generator) * 0.2)
 
 
 def made(architecture: str, **changes: Any) -> Any:
     """Make a lively model of theirs, in evaluation mode."""
     family = next(name for name in SIZES if architecture.startswith(name))
-    config = getattr(transformers, f"{family}Config")(**({"vocab_size": VOCAB} | SIZES[family] | changes))
+    config_class = "Gemma3TextConfig" if family == "Gemma3" else f"{family}Config"
+    config = getattr(transformers, config_class)(**({"vocab_size": VOCAB} | SIZES[family] | changes))
     config._attn_implementation = "eager"
     torch.manual_seed(0)
     model = getattr(transformers, architecture)(config)

@@ -23,6 +23,8 @@ class Origin:
         skip, after: rows of theirs before and after; RoBERTa's table has the positions behind the padding token's.
         added: name of a tensor whose only row is added to every row: a segment that all tokens share.
         flat: theirs has one axis more, of size 1.
+        groups: theirs has so many groups of rows, each cut into `parts`; GPT-NeoX fuses query, key and value by head.
+        plus: added to every number; Gemma stores its norms' weights less 1.
     """
 
     name: str
@@ -33,6 +35,8 @@ class Origin:
     after: int = 0
     added: str | None = None
     flat: bool = False
+    groups: int = 1
+    plus: float = 0.0
 
     def whole(self, ours: Shape) -> Shape:
         """Return the shape that theirs must have for ours to be this."""
@@ -47,8 +51,10 @@ class Origin:
             return theirs[0]
         whole = theirs.T if self.transposed else theirs
         turned = whole[self.skip : len(whole) - self.after]
-        rows = len(turned) // self.parts
-        taken = turned[self.part * rows : (self.part + 1) * rows]
+        grouped = turned.unflatten(0, (self.groups, self.parts, -1))
+        taken = grouped[:, self.part].flatten(0, 1)
+        if self.plus:
+            taken = taken + self.plus
         return taken if added is None else taken + added
 
 
@@ -59,6 +65,11 @@ def both(pairs: Mapping[str, str], *, transposed: bool = False) -> Origins:
     """Return weight and bias of each pair of modules, ours to theirs; `transposed` turns the weights."""
     found = {f"{ours}.weight": Origin(f"{theirs}.weight", transposed) for ours, theirs in pairs.items()}
     return found | {f"{ours}.bias": Origin(f"{theirs}.bias") for ours, theirs in pairs.items()}
+
+
+def weights(pairs: Mapping[str, str], *, plus: float = 0.0) -> Origins:
+    """Return the weight of each pair of modules, ours to theirs, which have no bias."""
+    return {f"{ours}.weight": Origin(f"{theirs}.weight", plus=plus) for ours, theirs in pairs.items()}
 
 
 def per_layer(origins: Origins, n_layers: int, ours: str, theirs: str) -> Origins:

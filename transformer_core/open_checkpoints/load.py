@@ -12,6 +12,7 @@ from transformer_core.bundle import LABELLED, MODELS, Bundle, needed_shapes
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
+from transformer_core.open_checkpoints.decoders import DECODERS
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
@@ -27,7 +28,18 @@ from transformer_core.untrusted.bundle_files import CONFIG, BundleError
 from transformer_core.untrusted.config_json import ConfigJson, read_json
 from transformer_core.untrusted.tensors import Tensors
 
-FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN)}
+FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN, *DECODERS)}
+OF_STATES = "is a state-space model, and this app reads Transformers"
+OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"
+NOT_READ = {  # what is not supported, and why
+    **dict.fromkeys(("mamba", "mamba2", "falcon_mamba", "jamba", "zamba", "zamba2", "bamba"), OF_STATES),
+    **dict.fromkeys(
+        ("rwkv", "recurrent_gemma"), "is a recurrent model of another kind, and this app reads Transformers"
+    ),
+    **dict.fromkeys(("gemma3", "gemma3n", "llava", "mllama", "qwen2_vl", "qwen2_5_vl", "idefics3"), OF_PICTURES),
+    **dict.fromkeys(("whisper", "wav2vec2", "vit", "clip", "siglip"), OF_PICTURES),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3"), "has latent attention (MLA), which is not built here"),
+}
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
 
 
@@ -56,9 +68,8 @@ def family_of(settings: ConfigJson) -> Family:
             f"supported: {', '.join(FAMILIES)}"
         )
     if not isinstance(named, str) or named not in FAMILIES:
-        raise BundleError(
-            f"{settings.where}: model_type={named!r:.60} is not supported; supported: {', '.join(FAMILIES)}"
-        )
+        what = NOT_READ.get(named, "is not supported") if isinstance(named, str) else "is not supported"
+        raise BundleError(f"{settings.where}: model_type={named!r:.60} {what}; supported: {', '.join(FAMILIES)}")
     return FAMILIES[named]
 
 

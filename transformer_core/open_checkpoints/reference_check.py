@@ -230,7 +230,7 @@ def _stream(bundle: Bundle) -> list[str]:
             attentions = ("self_attention", "cross_attention") if crossing else ("self_attention",)
             found += [f"{stack}.layer{layer}.{attention}.weights" for attention in attentions]
             found.append(f"{stack}.layer{layer}.residual")
-        if config.norm_order == "pre":
+        if config.norm_order != "post":
             found[-1] = f"{stack}.final_norm.normalized"
     return found
 

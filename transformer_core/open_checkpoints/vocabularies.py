@@ -158,7 +158,11 @@ class _Settings:
         self.folder, self.where = folder.name, f"{folder.name}/{TOKENIZER_CONFIG}"
         self.values: dict[str, Any] = _json_of(folder / TOKENIZER_CONFIG)
         config = _json_of(folder / CONFIG)
-        named = self.values.get("tokenizer_class") or config.get("tokenizer_class") or OWN_CLASS[family.model_type]
+        named = (
+            self.values.get("tokenizer_class")
+            or config.get("tokenizer_class")
+            or OWN_CLASS.get(family.model_type, AS_IT_STANDS[0])
+        )
         self.class_name = str(named).removesuffix("Fast")
         if self.class_name not in (*MADE_BY, *AS_IT_STANDS):
             raise BundleError(
@@ -428,6 +432,7 @@ MADE_BY |= {
 MADE_BY["GPT2Tokenizer"] = _Class(_gpt2_pairs, OF_GPT2, (NUMBERED, MERGES), _pairs)
 MADE_BY["XLMRobertaTokenizer"] = _Class(_unigrams, OF_ROBERTA)
 AS_IT_STANDS = ("PreTrainedTokenizer", "TokenizersBackend", "MarianTokenizer")
+AS_IT_STANDS += ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "Qwen2Tokenizer", "GPTNeoXTokenizer")
 OWN_CLASS = {
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",

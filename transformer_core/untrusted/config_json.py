@@ -31,6 +31,7 @@ UNUSUAL: dict[str, tuple[Any, ...]] = {
     "add_final_layer_norm": (False,),
     "quantization_config": ({},),
     "auto_map": ({},),
+    "use_bidirectional_attention": (False,),
 }
 BECAUSE = {
     "auto_map": "it asks for code of its own (trust_remote_code), and nothing of a checkpoint is executed",
@@ -100,6 +101,13 @@ class ConfigJson:
         if value is None:
             raise BundleError(f"{self.where} lacks {name}")
         return value
+
+    def part(self, name: str) -> "ConfigJson":
+        """Return an entry that must be an object, one without entries where it is missing."""
+        value = self.get(name, {})
+        if not isinstance(value, dict):
+            raise BundleError(f"{self.where}: {name}={value!r:.{MOST_SHOWN}} must be an object")
+        return ConfigJson(f"{self.where}: {name}", value)
 
     def flag(self, name: str, default: bool) -> bool:
         """Return an entry that must be true or false."""

@@ -23,6 +23,10 @@ from transformer_core.trace import Trace
 from transformer_core.untrusted.bundle_files import BundleError
 
 ATOL = 1e-4
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LLAMA3 |= {"original_max_position_embeddings": 12}
+LINEAR = {"rope_type": "linear", "rope_theta": 50.0, "factor": 2.0}
+YARN = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "original_max_position_embeddings": 16}
 READERS = {
     "bert": ("BertModel", "encoder", {}),
     "bert without pooler": ("BertForMaskedLM", "bert", {}),
@@ -51,6 +55,24 @@ READERS = {
     "gpt2": ("GPT2LMHeadModel", "gpt", {}),
     "gpt2 without head": ("GPT2Model", "gpt", {"activation_function": "gelu", "scale_attn_weights": False}),
     "gpt2 untied": ("GPT2LMHeadModel", "gpt", {"tie_word_embeddings": False, "n_inner": 40}),
+    "llama": ("LlamaForCausalLM", "gpt", {"tie_word_embeddings": True}),
+    "llama untied": ("LlamaForCausalLM", "gpt", {"attention_bias": True, "mlp_bias": True}),
+    "llama 3": ("LlamaForCausalLM", "gpt", {"rope_parameters": LLAMA3}),
+    "llama stretched": ("LlamaForCausalLM", "gpt", {"rope_parameters": LINEAR}),
+    "mistral": ("MistralForCausalLM", "gpt", {}),
+    "mistral without windows": ("MistralForCausalLM", "gpt", {"sliding_window": None}),
+    "qwen2": ("Qwen2ForCausalLM", "gpt", {}),
+    "qwen2 with windows": ("Qwen2ForCausalLM", "gpt", {"use_sliding_window": True, "max_window_layers": 1}),
+    "qwen2 by yarn": ("Qwen2ForCausalLM", "gpt", {"rope_parameters": YARN}),
+    "qwen3": ("Qwen3ForCausalLM", "gpt", {"tie_word_embeddings": True}),
+    "gemma": ("GemmaForCausalLM", "gpt", {}),
+    "gemma without head": ("GemmaModel", "gpt", {}),
+    "gemma 2": ("Gemma2ForCausalLM", "gpt", {"final_logit_softcapping": 2.0, "attn_logit_softcapping": 1.0}),
+    "gemma 3": ("Gemma3ForCausalLM", "gpt", {}),
+    "phi 3": ("Phi3ForCausalLM", "gpt", {}),
+    "olmo 2": ("Olmo2ForCausalLM", "gpt", {}),
+    "pythia": ("GPTNeoXForCausalLM", "gpt", {}),
+    "gpt-neox one after the other": ("GPTNeoXForCausalLM", "gpt", {"use_parallel_residual": False}),
 }
 
 
@@ -125,9 +147,9 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         mean = (expected.last_hidden_state * kept).sum(1) / kept.sum(1)
         torch.testing.assert_close(output, mean, atol=ATOL, rtol=0.0)
         assert "mean over real tokens" in bundle.card
-    elif architecture == "GPT2LMHeadModel":
+    elif architecture.endswith(("LMHeadModel", "CausalLM")):
         real_only(output, expected.logits, real)
-        assert bundle.config.tied_output == changes.get("tie_word_embeddings", True)
+        assert bundle.config.tied_output == theirs.config.tie_word_embeddings
 
 
 TYPED = ("BertForMaskedLM", "DistilBertModel", "RobertaForMaskedLM", "XLMRobertaModel")

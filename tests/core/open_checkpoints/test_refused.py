@@ -17,7 +17,11 @@ from transformer_core.open_checkpoints.sentence_modules import SentenceModules, 
 from transformer_core.untrusted.bundle_files import BundleError
 
 SETTINGS = {
-    "another family": ({"model_type": "llama"}, "model_type='llama' is not supported; supported: bert, distilbert, "),
+    "another family": ({"model_type": "bloom"}, "model_type='bloom' is not supported; supported: bert, distilbert, "),
+    "no Transformer": (
+        {"model_type": "mamba"},
+        "model_type='mamba' is a state-space model, and this app reads Transformers; supported: bert, distilbert, ",
+    ),
     "another head": (
         {"architectures": ["BertForMultipleChoice"]},
         "architectures=['BertForMultipleChoice'] is not supported; supported: BertModel, BertForMaskedLM, ",
@@ -299,8 +303,8 @@ def test_what_is_asked_for(hub: SimpleNamespace) -> None:
 
 
 def test_a_name_that_is_not_supported_costs_no_download(hub: SimpleNamespace) -> None:
-    (hub.folder / "config.json").write_text('{"model_type": "llama"}')
-    with pytest.raises(BundleError, match=r"^hf:someone/tiny: model_type='llama' is not supported; supported: bert, "):
+    (hub.folder / "config.json").write_text('{"model_type": "bloom"}')
+    with pytest.raises(BundleError, match=r"^hf:someone/tiny: model_type='bloom' is not supported; supported: bert, "):
         load("hf:someone/tiny")
     assert len(hub.asked) == 1
 

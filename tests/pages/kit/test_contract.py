@@ -19,7 +19,7 @@ from pages.lab.outcome import KINDS as KINDS_OF_LAB
 from pages.language import LANGUAGES, prose, words
 from pages.my_model.about import KINDS_OF_PAGE
 from tests.helpers import nightly_but
-from tests.helpers.engine import odd_model
+from tests.helpers.engine import TODAY, odd_model
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, texts, told
 from transformer_core.bundle import save
@@ -290,12 +290,18 @@ def test_a_bert_whose_text_has_no_word_to_hide_says_so(language: str) -> None:
 KINDS = KINDS_OF_PAGE | {"lab": KINDS_OF_LAB}
 STANDING = ("zero", "denormal", "large", "biased", "short")
 ODD_MODELS = [(page, part, kind, weights) for page, part in SCREENS for kind in KINDS[page] for weights in STANDING]
+ODD_MODELS += [(page, part, "gpt", options) for page, part in SCREENS if "gpt" in KINDS[page] for options in TODAY]
 SOME_ODD_MODELS = (
     ("attention", "flow", "gpt", "short"),
     ("before", "gates", "lm", "zero"),
     ("bert", "layers", "bert", "denormal"),
+    ("attention", "one", "gpt", "llama"),
     ("feed_forward", "neurons", "classifier", "biased"),
+    ("feed_forward", "neurons", "gpt", "gemma3"),
+    ("gpt", "next", "gpt", "gemma2"),
     ("norm", "vector", "encoder", "large"),
+    ("norm", "vector", "gpt", "olmo2"),
+    ("positions", "rotary", "gpt", "neox"),
     ("translation", "steps", "translation", "short"),
 )
 
