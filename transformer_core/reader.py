@@ -13,6 +13,7 @@ from torch import Tensor
 
 from transformer_core.config import ModelConfig
 from transformer_core.text import Encoding, Tokenizer
+from transformer_core.wiring import Wiring
 
 Asks = Literal["class", "next", "masked", "words"]
 MOST_SCORES = 1 << 24  # of what is read at once
@@ -51,10 +52,15 @@ class Reader:
         return f"{self.stack}.{rest}"
 
     @property
+    def wiring(self) -> Wiring:
+        """Which recorded tensor flows into which part of that stack."""
+        return Wiring(self.config)
+
+    @property
     def stages(self) -> tuple[str, ...]:
         """The sites of the residual stream as it enters the first layer, and as it leaves each."""
-        start = "embedding.norm.normalized" if self.config.embedding_norm else "embedding.residual"
-        return tuple(map(self.site, (start, *(f"layer{layer}.residual" for layer in range(self.config.n_layers)))))
+        leaving = (self.site(f"layer{layer}.residual") for layer in range(self.config.n_layers))
+        return (self.wiring.entering(self.stack), *leaving)
 
     def scores(self, output: Any) -> Tensor:
         """Return the scores of everything that could be answered.

@@ -252,9 +252,7 @@ class MultiHeadAttention(nn.Module):
         if cache is not None and (kept := cache.whole()):
             return query, *kept
         key = probe.tap("key", self._split(memory, key_proj, self.n_kv_heads))  # (batch, kv_head, key_pos, d_head)
-        value = probe.tap(
-            "value", self._split(memory, value_proj, self.n_kv_heads)
-        )  # (batch, kv_head, key_pos, d_head)
+        value = probe.tap("value", self._split(memory, value_proj, self.n_kv_heads))  # as key
         if self.key_norm is not None:
             key = probe.tap("normalized_key", self._normalized(key, self.key_norm))
         if self.positions == "rotary":

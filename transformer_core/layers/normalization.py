@@ -14,6 +14,8 @@ from transformer_core.probe import SILENT, Probe
 class LayerNorm(nn.Module):
     """g * (x - mean) / sqrt(variance + eps) + b over the last axis, with the biased variance."""
 
+    multiplies = "inverse_deviation"  # the site of what it multiplies by
+
     def __init__(self, d_model: int, *, eps: float = 1e-5) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
@@ -37,6 +39,8 @@ class UnbiasedNorm(nn.Module):
     This departs from Ba et al. 2016, eq. 4; it is the common variant that a page shows beside it.
     """
 
+    multiplies = "inverse_deviation"
+
     def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
@@ -53,6 +57,8 @@ class UnbiasedNorm(nn.Module):
 class RmsNorm(nn.Module):
     """g * x / sqrt(mean(x^2) + eps): no mean is taken away, and there is no bias (Zhang and Sennrich 2019, eq. 4)."""
 
+    multiplies = "inverse_root_mean_square"
+
     def __init__(self, d_model: int, *, eps: float = 1e-6) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
@@ -60,7 +66,7 @@ class RmsNorm(nn.Module):
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Normalise (batch, pos, d_model), or (batch, head, pos, d_head), to the same shape."""
-        inverse = probe.tap("inverse_root_mean_square", (x.square().mean(-1, keepdim=True) + self.eps).rsqrt())
+        inverse = probe.tap(self.multiplies, (x.square().mean(-1, keepdim=True) + self.eps).rsqrt())
         return probe.tap("normalized", x * inverse * self.weight)
 
 

@@ -19,9 +19,10 @@ from transformer_core.layers.masks import HIDDEN
 def _projected(run: Pass, scope: str, role: str) -> Computation:
     attention: MultiHeadAttention = run.module(scope)
     cross = scope.endswith("cross_attention") and role != "query"
-    source = "memory" if cross else run.into(scope)
+    source = "memory" if cross else run.wiring(scope).into(scope)
     letter = role[0].upper()
-    x, heads, d_head = run[source], attention.n_heads, attention.d_head  # (batch, pos, d_model)
+    heads = attention.n_heads if role == "query" else attention.n_kv_heads
+    x, d_head = run[source], attention.d_head  # (batch, pos, d_model)
     proj = _projection(attention, role)
     if proj is None:
         split = x.unflatten(-1, (heads, d_head)).transpose(1, 2)  # (batch, head, pos, d_head)
@@ -78,12 +79,82 @@ def value(run: Pass, scope: str) -> Computation:
     return _projected(run, scope, "value")
 
 
+def _normalized(run: Pass, scope: str, role: str) -> Computation:
+    """A query or key over its root mean square, of its head or of all heads at once."""
+    attention, source = run.module(scope), f"{scope}.{role}"
+    norm = run.module(f"{scope}.{role}_norm")
+    x, d_head = run[source], attention.d_head  # (batch, head, pos, d_head)
+    whole = len(norm.weight) != d_head
+    gain = norm.weight.cpu().double()
+    g = gain.unflatten(0, (-1, 1, d_head)) if whole else gain  # (head, 1, d_head) or (d_head,)
+    counted = x.transpose(1, 2).flatten(2)[:, None] if whole else x  # (batch, 1, pos, head * d_head)
+    values = {"g": g, "x": x, "n": torch.tensor(float(len(gain))), "eps": torch.tensor(norm.eps).double()}
+    letter = role[0]
+
+    def divided(g: Tensor, x: Tensor, n: Tensor, eps: Tensor, sum: Tensor) -> Tensor:
+        return g * x / (sum / n + eps).sqrt()
+
+    over = r"\sum_{h,k}" if whole else r"\sum_k"
+    return Computation(
+        rf"g_{{<j>}}\cdot\frac{{{letter}_{{<i>,<j>}}}}{{\sqrt{{\tfrac1n{over}{letter}_{{<i>,k}}^2+\epsilon}}}}",
+        r"<g>\cdot\frac{<x>}{\sqrt{\frac{<sum>}{<n>}+<eps>}}",
+        divided,
+        values,
+        {"sum": added_up(counted.square())},
+        {letter: source},
+    )
+
+
+def normalized_query(run: Pass, scope: str) -> Computation:
+    """The query over its root mean square."""
+    return _normalized(run, scope, "query")
+
+
+def normalized_key(run: Pass, scope: str) -> Computation:
+    """The key over its root mean square."""
+    return _normalized(run, scope, "key")
+
+
+def before_turning(run: Pass, scope: str, role: str) -> str:
+    """Return the name of the query or key that rotary positions turn, or that is used where they do not."""
+    normalized = f"{scope}.normalized_{role}"
+    return normalized if normalized in run.trace else f"{scope}.{role}"
+
+
+def _used(run: Pass, scope: str, role: str) -> str:
+    """Return the name of the query or key that is scored."""
+    turned = f"{scope}.rotated_{role}"
+    return turned if turned in run.trace else before_turning(run, scope, role)
+
+
+def _for_each_head(attention: MultiHeadAttention, kept: Tensor) -> Tensor:
+    """Repeat keys or values (batch, kv_head, key_pos, d_head) for each head that reads them."""
+    return kept.repeat_interleave(attention.n_heads // attention.n_kv_heads, dim=1)
+
+
 def scores(run: Pass, scope: str) -> Computation:
-    """The dot product over sqrt(d_head), or v . tanh(q + k); with ALiBi's penalty where there is one."""
+    """What was scored, capped where the model caps it."""
+    cap, source = run.module(scope).score_cap, f"{scope}.uncapped_scores"
+    if cap is None:
+        return uncapped_scores(run, scope)
+    found = {"s": run[source], "cap": torch.tensor(cap).double()}
+    sources, symbols, numbers = {"s": source}, r"c\tanh(s_{<i>,<j>}/c)", r"<cap>\cdot\tanh(\frac{<s>}{<cap>})"
+    if (bias := f"{scope}.position_bias") in run.trace:
+        sources["b"], found["b"] = bias, run[bias]
+        symbols, numbers = symbols + "+b_{<i>,<j>}", numbers + "+<b>"
+
+    def capped(s: Tensor, cap: Tensor, b: Tensor | float = 0.0) -> Tensor:
+        return cap * torch.tanh(s / cap) + b
+
+    return Computation(symbols, numbers, capped, found, sources=sources)
+
+
+def uncapped_scores(run: Pass, scope: str) -> Computation:
+    """The dot product over sqrt(d_head), or v . tanh(q + k); with ALiBi's penalty where nothing is capped."""
     attention: MultiHeadAttention = run.module(scope)
-    turned = "rotated_" if f"{scope}.rotated_query" in run.trace else ""
-    sources = {"q": f"{scope}.{turned}query", "k": f"{scope}.{turned}key"}
-    q, k = (run[name] for name in sources.values())  # (batch, head, query_pos, d_head), (batch, head, key_pos, d_head)
+    sources = {"q": _used(run, scope, "query"), "k": _used(run, scope, "key")}
+    q, k = (run[name] for name in sources.values())  # (batch, head, query_pos, d_head), (batch, kv_head, ...)
+    k = _for_each_head(attention, k)  # (batch, head, key_pos, d_head)
     values, divided = {}, attention.scale and attention.additive_scores is None
     if attention.additive_scores is not None:
         features = torch.tanh(q[:, :, :, None] + k[:, :, None])  # (batch, head, query_pos, key_pos, d_head)
@@ -95,8 +166,8 @@ def scores(run: Pass, scope: str) -> Computation:
         symbols = r"\frac{q_{<i>}\cdot k_{<j>}}{\sqrt{d_k}}" if divided else r"q_{<i>}\cdot k_{<j>}"
         numbers = r"\frac{<dot>}{\sqrt{<d>}}" if divided else "<dot>"
     if divided:
-        values["d"] = torch.tensor(float(attention.d_head))
-    if attention.positions == "alibi":
+        values["d"] = torch.tensor(float(attention.score_width or attention.d_head))
+    if attention.positions == "alibi" and attention.score_cap is None:
         sources["b"] = f"{scope}.position_bias"
         values["b"] = run[sources["b"]]
         symbols, numbers = symbols + "+b_{<i>,<j>}", numbers + "+<b>"
@@ -154,7 +225,8 @@ def weights(run: Pass, scope: str) -> Computation:
 def heads(run: Pass, scope: str) -> Computation:
     """The values, mixed by the weights."""
     sources = {"A": f"{scope}.weights", "v": f"{scope}.value"}
-    mixed = matrix_product(*(run[name] for name in sources.values()))
+    shares, kept = (run[name] for name in sources.values())
+    mixed = matrix_product(shares, _for_each_head(run.module(scope), kept))
     return Computation(r"\sum_k A_{<i>,k}\,v_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources)
 
 

@@ -1,6 +1,7 @@
 """The arithmetic of the rest of a block: normalisation, feed-forward, and the residual sum.
 
-Ba et al. 2016, eq. 4; Vaswani et al. 2017, eq. 2; Hendrycks and Gimpel 2016.
+Ba et al. 2016, eq. 4; Zhang and Sennrich 2019, eq. 4; Vaswani et al. 2017, eq. 2; Hendrycks and Gimpel 2016;
+Shazeer 2020, eq. 6.
 """
 
 import math
@@ -12,6 +13,7 @@ from transformer_core.analysis.arithmetic.attention import linear
 from transformer_core.analysis.arithmetic.computation import Computation, added_up
 from transformer_core.analysis.arithmetic.embeddings import same, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.layers.normalization import RmsNorm
 
 
 def exact_gelu(x: Tensor) -> Tensor:
@@ -21,17 +23,11 @@ def exact_gelu(x: Tensor) -> Tensor:
 
 def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
     """Return what a normalisation reads, and which recorded tensor that is."""
-    owner = scope.removesuffix(".norm")
-    if owner == "mlm_head":
-        source, proj = run.leaving("encoder"), run.module("mlm_head").transform_proj
+    if scope == "mlm_head.norm":
+        source, proj = run.wiring("encoder").leaving("encoder"), run.module("mlm_head").transform_proj
         inside = run[source] @ proj.weight.cpu().double().mT + proj.bias.cpu().double()
         return exact_gelu(inside), {"u": source}
-    if owner.endswith("final_norm"):
-        source = f"{owner.removesuffix('.final_norm')}.layer{run.config.n_layers - 1}.residual"
-    elif owner.endswith("embedding") or run.config.norm_order == "post":
-        source = f"{owner}.residual"
-    else:
-        source = run.before(owner)
+    source = run.wiring(scope).normalises(scope)
     return run[source], {"x": source}
 
 
@@ -70,10 +66,33 @@ def inverse_deviation(run: Pass, scope: str) -> Computation:
     )
 
 
+def inverse_root_mean_square(run: Pass, scope: str) -> Computation:
+    """One over the root of the mean of squares."""
+    x, sources = _normalised_stream(run, scope)
+    numbers = {"n": float(x.shape[-1]), "eps": run.config.norm_eps}
+    return Computation(
+        r"\frac{1}{\sqrt{\tfrac1d\sum_k x_{<i>,k}^2+\epsilon}}",
+        r"\frac{1}{\sqrt{\frac{<sum>}{<n>}+<eps>}}",
+        lambda sum, n, eps: 1 / (sum / n + eps).sqrt(),
+        {name: torch.tensor(number, dtype=torch.float64) for name, number in numbers.items()},
+        {"sum": added_up(x.square())},
+        sources,
+    )
+
+
 def normalized(run: Pass, scope: str) -> Computation:
-    """The gain times the centred stream over its deviation, plus the bias."""
+    """The gain times the centred stream over its deviation, plus the bias; or the stream over its root mean square."""
     norm = run.module(scope)
     x, sources = _normalised_stream(run, scope)
+    if isinstance(norm, RmsNorm):
+        inverse = f"{scope}.inverse_root_mean_square"
+        return Computation(
+            r"g_{<j>}\cdot x_{<i>,<j>}\cdot r_{<i>}",
+            r"<g>\cdot<x>\cdot<r>",
+            lambda g, x, r: g * x * r,
+            {"g": norm.weight.cpu().double(), "x": x, "r": run[inverse]},
+            sources=sources | {"r": inverse},
+        )
     sources = sources | {r"\mu": f"{scope}.mean", "r": f"{scope}.inverse_deviation"}
     values = {
         "g": norm.weight.cpu().double(),
@@ -97,13 +116,30 @@ def normalized(run: Pass, scope: str) -> Computation:
 
 
 def pre_activation(run: Pass, scope: str) -> Computation:
-    """x W_1 + b_1."""
-    source = run.into(scope)
+    """x W_1 + b_1; of a gate x W_g."""
+    source, layer = run.wiring(scope).into(scope), run.module(scope)
+    if layer.gate_proj is not None:
+        return linear(run[source], layer.gate_proj, (r"x_{<i>}", "W^{(g)}", "b^{(g)}"), {"x": source})
+    return linear(run[source], layer.inner_proj, (r"x_{<i>}", "W^{(1)}", "b^{(1)}"), {"x": source})
+
+
+def up(run: Pass, scope: str) -> Computation:
+    """x W_1, which a gate lets through."""
+    source = run.wiring(scope).into(scope)
     return linear(run[source], run.module(scope).inner_proj, (r"x_{<i>}", "W^{(1)}", "b^{(1)}"), {"x": source})
 
 
 def activation(run: Pass, scope: str) -> Computation:
-    """max(0, x), x Phi(x), or the approximation of that with tanh."""
+    """The activation function of what came before it; with a gate, the gate times what it lets through."""
+    if f"{scope}.gate" not in run.trace:
+        return gate(run, scope)
+    sources = {"g": f"{scope}.gate", "u": f"{scope}.up"}
+    values = {letter: run[source] for letter, source in sources.items()}
+    return Computation(r"g_{<i>,<j>}\cdot u_{<i>,<j>}", r"<g>\cdot<u>", lambda g, u: g * u, values, sources=sources)
+
+
+def gate(run: Pass, scope: str) -> Computation:
+    """max(0, x), x Phi(x), or the approximation of that with tanh; or x / (1 + exp(-x))."""
     source = f"{scope}.pre_activation"
     x, kind = run[source], run.config.activation
     sources = {"a": source}
@@ -135,7 +171,8 @@ def feed_forward_output(run: Pass, scope: str) -> Computation:
 
 def residual_sum(run: Pass, scope: str) -> Computation:
     """The stream plus what the sublayer adds; without residual connections the sublayer's output alone."""
-    sources = {"x": run.before(scope), "o": f"{scope}.output"}
+    wiring = run.wiring(scope)
+    sources = {"x": wiring.onto(scope), "o": wiring.adds(scope)}
     if not run.config.residual:
         del sources["x"]
     return summed(run, sources)
@@ -143,5 +180,5 @@ def residual_sum(run: Pass, scope: str) -> Computation:
 
 def layer_residual(run: Pass, scope: str) -> Computation:
     """The stream as the last sublayer of a layer left it."""
-    source = run.after(f"{scope}.feed_forward")
+    source = run.wiring(scope).after(f"{scope}.feed_forward")
     return Computation(r"x_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"x": source})

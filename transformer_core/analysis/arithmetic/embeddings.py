@@ -134,34 +134,42 @@ def position_embedding(run: Pass, scope: str) -> Computation:
 
 
 def _rotated(run: Pass, scope: str, role: str) -> Computation:
-    source = f"{scope}.{role}"
-    x = run[source]  # (batch, head, pos, d_head)
+    normalized = f"{scope}.normalized_{role}"
+    source = normalized if normalized in run.trace else f"{scope}.{role}"
+    x, rotary = run[source], run.module(scope).rotary  # (batch, head, pos, d_head)
     length, d_head = x.shape[-2:]
-    pair = torch.arange(d_head) // 2
-    first = torch.arange(d_head) % 2 == 0
-    theta = torch.arange(length).double()[:, None] * torch.exp(-2 * pair / d_head * math.log(10_000.0))
+    dims = rotary.dims or d_head
+    place = torch.arange(d_head)
+    pair = (place % (dims // 2)) if rotary.halves else place // 2
+    first = (place < dims // 2) if rotary.halves else place % 2 == 0
+    u = pair if rotary.halves else 2 * pair
+    w = u + (dims // 2 if rotary.halves else 1)
+    u, w = (torch.where(place < dims, side, place) for side in (u, w))
+    angles = rotary.angles(d_head)[pair.clamp(max=dims // 2 - 1)]
+    theta = torch.arange(length).double()[:, None] * torch.where(place < dims, angles, 0.0)
+    grown = torch.where(place < dims, rotary.growth, 1.0).double()
 
-    def turned(a: Tensor, b: Tensor, theta: Tensor, first: Tensor, **_: Tensor) -> Tensor:
-        return torch.where(first, a * theta.cos() - b * theta.sin(), a * theta.sin() + b * theta.cos())
+    def turned(a: Tensor, b: Tensor, theta: Tensor, first: Tensor, grown: Tensor, **_: Tensor) -> Tensor:
+        return grown * torch.where(first, a * theta.cos() - b * theta.sin(), a * theta.sin() + b * theta.cos())
 
     letter = role[0]
     a, b = rf"{letter}_{{<i>,<u>}}", rf"{letter}_{{<i>,<w>}}"
-    angle = rf",\quad\theta=<i>\cdot10000^{{-<u>/{d_head}}}"
+    power = "" if rotary.scaling == "none" else r"\,s_{<k>}"
+    angle = rf",\quad\theta=<i>\cdot{rotary.base:g}^{{-2\cdot<k>/{dims}}}{power}"
+    grows, grown_by = ("", "") if rotary.growth == 1 else (r"g\,(", r"<grown>\cdot(")
+    end = ")" if grows else ""
+    first = first | (place >= dims)  # what does not turn is turned by 0
     return Computation(
-        rf"{a}\cos\theta-{b}\sin\theta{angle}",
-        r"<a>\cos<theta>-<b>\sin<theta>",
+        rf"{grows}{a}\cos\theta-{b}\sin\theta{end}{angle}",
+        rf"{grown_by}<a>\cos<theta>-<b>\sin<theta>{end}",
         turned,
-        {
-            "a": x[..., 2 * pair],
-            "b": x[..., 2 * pair + 1],
-            "theta": theta,
-            "first": first,
-            "u": 2 * pair,
-            "w": 2 * pair + 1,
-        },
+        {"a": x[..., u], "b": x[..., w], "theta": theta, "first": first, "grown": grown, "u": u, "w": w, "k": pair},
         sources={letter: source},
         where=first,
-        otherwise=(rf"{a}\sin\theta+{b}\cos\theta{angle}", r"<a>\sin<theta>+<b>\cos<theta>"),
+        otherwise=(
+            rf"{grows}{a}\sin\theta+{b}\cos\theta{end}{angle}",
+            rf"{grown_by}<a>\sin<theta>+<b>\cos<theta>{end}",
+        ),
     )
 
 

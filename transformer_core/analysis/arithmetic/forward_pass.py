@@ -14,15 +14,15 @@ from torch import Tensor, nn
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.kept_passes import kept_pass
-from transformer_core.layers.masks import HIDDEN, encoder_mask
+from transformer_core.layers.masks import HIDDEN, encoder_mask, window_mask
 from transformer_core.models import Gpt, Translation
 from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 from transformer_core.probe import Edit, capture
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace, matches
+from transformer_core.wiring import Wiring
 
 STACKS = ("encoder", "decoder", "recurrent")
-SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Pass:
 
     def module(self, scope: str) -> Any:
         """Return the part of the model that a scope of the trace names."""
-        path = re.sub(r"(attention|feed_forward)\.norm$", r"\1_norm.norm", scope)
+        path = re.sub(r"(attention|feed_forward)\.(output_)?norm$", r"\1_norm.\2norm", scope)
         path = re.sub(r"\blayer(\d+)", r"stack.layers.\1", path).replace("final_norm", "stack.final_norm")
         return self.model.get_submodule(path)
 
@@ -66,32 +66,9 @@ class Pass:
         shared = isinstance(self.model, Seq2Seq | RecurrentLm)
         return self.module("embedding" if shared else f"{scope}.token").weight
 
-    def embedded(self, stack: str) -> str:
-        """Return the name of the embedding's output."""
-        return f"{stack}.embedding.norm.normalized" if self.config.embedding_norm else f"{stack}.embedding.residual"
-
-    def leaving(self, stack: str) -> str:
-        """Return the name of a stack's output."""
-        pre = self.config.norm_order == "pre"
-        return f"{stack}.final_norm.normalized" if pre else f"{stack}.layer{self.config.n_layers - 1}.residual"
-
-    def after(self, scope: str) -> str:
-        """Return the name of the stream after a sublayer, such as ``encoder.layer0.self_attention``."""
-        return f"{scope}.residual" if self.config.norm_order == "pre" else f"{scope}.norm.normalized"
-
-    def before(self, scope: str) -> str:
-        """Return the name of the stream before a sublayer, which its residual connection adds to the output."""
-        block, _, sublayer = scope.rpartition(".")
-        stack, _, layer = block.rpartition(".layer")
-        earlier = SUBLAYERS[: SUBLAYERS.index(sublayer)]
-        present = [name for name in earlier if f"{block}.{name}.output" in self.trace]
-        if present:
-            return self.after(f"{block}.{present[-1]}")
-        return f"{stack}.layer{int(layer) - 1}.residual" if int(layer) else self.embedded(stack)
-
-    def into(self, scope: str) -> str:
-        """Return the name of a sublayer's input: the stream, normalised first where the config says so."""
-        return f"{scope}.norm.normalized" if self.config.norm_order == "pre" else self.before(scope)
+    def wiring(self, scope: str) -> Wiring:
+        """Return which recorded tensor flows into which part of the stack that a scope lies in."""
+        return Wiring(self.config, isinstance(self.model, Translation) and scope.startswith("decoder"))
 
     def may_attend(self, scope: str) -> tuple[Tensor | None, float]:
         """Return which query may attend to which key, and the score of what it may not.
@@ -104,13 +81,16 @@ class Pass:
         stack = scope.partition(".")[0]
         cross = scope.endswith(("cross_attention", "alignment"))
         ids = self.ids["encoder" if cross else stack]
+        allowed, score = (ids != self.config.padding)[:, None, None, :], HIDDEN
         if stack == "encoder" and not cross:
-            return encoder_mask(ids, self.config)
-        allowed = (ids != self.config.padding)[:, None, None, :]
+            own, score = encoder_mask(ids, self.config)
+            allowed = allowed if own is None else own
         if stack == "decoder" and not cross and self.config.causal:
             place = torch.arange(ids.shape[1], device=ids.device)
             allowed = allowed & (place[:, None] >= place)
-        return (None if bool(allowed.all()) else allowed), HIDDEN
+        if not cross and (window := self.module(scope).window) is not None:
+            allowed = allowed & window_mask(ids.shape[1], None, window, device=ids.device)
+        return (None if bool(allowed.all()) else allowed), score
 
 
 def pass_through(

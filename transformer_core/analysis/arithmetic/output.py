@@ -3,6 +3,8 @@
 Vaswani et al. 2017, section 3.4; Devlin et al. 2019 and their code; Reimers and Gurevych 2019.
 """
 
+from dataclasses import replace
+
 import torch
 
 from transformer_core.analysis.arithmetic.attention import linear
@@ -16,19 +18,19 @@ from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 
 def memory(run: Pass, scope: str) -> Computation:
     """What leaves the encoder."""
-    source = run.leaving("encoder")
+    source = run.wiring("encoder").leaving("encoder")
     return Computation(r"x_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"x": source})
 
 
 def cls_embedding(run: Pass, scope: str) -> Computation:
     """The stream's vector at position 0."""
-    source = run.leaving("encoder")
+    source = run.wiring("encoder").leaving("encoder")
     return Computation(r"x_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"x": source})
 
 
 def mean_embedding(run: Pass, scope: str) -> Computation:
     """The mean over what is not padding."""
-    source = run.leaving("encoder")
+    source = run.wiring("encoder").leaving("encoder")
     x = run[source]
     real = (run.ids["encoder"] != run.config.padding).double()  # (batch, pos)
     parts = (x * real[..., None]).mT  # (batch, d_model, pos)
@@ -75,9 +77,20 @@ def logits(run: Pass, scope: str) -> Computation:
     if isinstance(run.model, Bert):
         source, proj = "mlm_head.transformed", run.model.mlm_head.output.proj
     else:
-        source = "decoder.readout" if isinstance(run.model, Seq2Seq) else run.leaving("decoder")
+        readout = isinstance(run.model, Seq2Seq)
+        source = "decoder.readout" if readout else run.wiring("decoder").leaving("decoder")
         proj = run.module("output").proj
-    return linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
+    found = linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
+    cap = getattr(run.config, "logit_cap", None)
+    if cap is None:
+        return found
+    return replace(
+        found,
+        symbols=rf"c\tanh\left(\frac{{{found.symbols}}}{{c}}\right)",
+        numbers=rf"<cap>\cdot\tanh\left(\frac{{{found.numbers}}}{{<cap>}}\right)",
+        function=lambda cap, **parts: cap * torch.tanh(found.function(**parts) / cap),
+        values=found.values | {"cap": torch.tensor(cap).double()},
+    )
 
 
 def class_logits(run: Pass, scope: str) -> Computation:
@@ -89,6 +102,6 @@ def class_logits(run: Pass, scope: str) -> Computation:
 
 def each_token(run: Pass, scope: str) -> Computation:
     """Each token's vector times the matrix of labels, or of an answer's bounds."""
-    source = run.leaving("encoder")
+    source = run.wiring("encoder").leaving("encoder")
     proj = run.model.class_proj if isinstance(run.model, TokenClassifier) else run.module("bound_proj")
     return linear(run[source], proj, (r"x_{<i>}", "W", "b"), {"x": source})

@@ -16,7 +16,7 @@ from transformer_core.analysis.parts import reading_part
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice, require_index
 from transformer_core.layers.blocks import EncoderBlock
-from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
+from transformer_core.layers.normalization import AnyNorm, LayerNorm, UnbiasedNorm
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 
@@ -111,8 +111,10 @@ def normed_vector(*, prompt: Prompt, layer: int, sublayer: str, token: int, scal
     )
 
 
-def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | UnbiasedNorm, str, str]:
+def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[AnyNorm, str, str]:
     """Return a normalisation of the stack that reads the text and the sites of what goes in and what comes out.
+
+    Of a sublayer with two, it is the first.
 
     Raises:
         ValueError: there is no such layer or sublayer, or no final norm since the model is post-norm.
@@ -127,13 +129,11 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[LayerNorm | Unbi
             )
         return stack.final_norm, bundle.reader.stages[-1], bundle.reader.site("final_norm.normalized")
     block = cast(EncoderBlock, stack.layers[layer])
-    norm = (block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm).norm
-    scope = bundle.reader.site(f"layer{layer}.{sublayer}")
-    if config.norm_order == "post":
-        return norm, f"{scope}.residual", f"{scope}.norm.normalized"
-    if sublayer == "feed_forward":
-        return norm, bundle.reader.site(f"layer{layer}.self_attention.residual"), f"{scope}.norm.normalized"
-    return norm, bundle.reader.stages[layer], f"{scope}.norm.normalized"
+    around = block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm
+    scope = bundle.reader.wiring.norm(bundle.reader.site(f"layer{layer}.{sublayer}"))
+    norm = around.norm or around.output_norm
+    assert norm is not None
+    return norm, bundle.reader.wiring.normalises(scope), f"{scope}.normalized"
 
 
 @dataclass(frozen=True, eq=False)

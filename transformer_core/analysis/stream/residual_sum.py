@@ -16,6 +16,7 @@ from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.stream.normalization import norm_at
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_index
+from transformer_core.layers.normalization import RmsNorm
 from transformer_core.probe import Probe
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -92,14 +93,11 @@ def sublayers_of(bundle: Bundle) -> list[tuple[int, str]]:
 
 
 def around(bundle: Bundle, trace: Trace, layer: int, sublayer: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what a sublayer's output is added to, that output, and their sum as recorded, each (pos, d_model)."""
-    scope = bundle.reader.site(f"layer{layer}.{sublayer}")
-    if sublayer == "feed_forward":
-        post = bundle.config.norm_order == "post"
-        before = bundle.reader.site(f"layer{layer}.self_attention.{'norm.normalized' if post else 'residual'}")
-    else:
-        before = bundle.reader.stages[layer]
-    return vectors_at(trace, before), vectors_at(trace, f"{scope}.output"), vectors_at(trace, f"{scope}.residual")
+    """Return what a sublayer adds to, what it adds, and their sum as recorded, each (pos, d_model)."""
+    scope, wiring = bundle.reader.site(f"layer{layer}.{sublayer}"), bundle.reader.wiring
+    sites = wiring.onto(scope), wiring.adds(scope), f"{scope}.residual"
+    onto, added, total = (vectors_at(trace, site) for site in sites)
+    return onto, added, total
 
 
 def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
@@ -128,12 +126,13 @@ def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
         parts[f"{layer}.{sublayer}"] = output[token]
         if config.norm_order == "post":
             norm = norm_at(bundle, layer, sublayer)[0]
-            gain = (
-                norm.weight.detach().cpu().double() * trace[f"{scope}.norm.inverse_deviation"][0, token].cpu().double()
-            )
-            mean = trace[f"{scope}.norm.mean"][0, token].cpu().double()
+            inverse = vectors_at(trace, f"{scope}.norm.{norm.multiplies}")[token]
+            gain = norm.weight.detach().cpu().double() * inverse
             parts = {name: part * gain for name, part in parts.items()}
-            shifts = (shifts - mean) * gain + norm.bias.detach().cpu().double()
+            shifts = shifts * gain
+            if not isinstance(norm, RmsNorm):
+                mean = vectors_at(trace, f"{scope}.norm.mean")[token]
+                shifts = shifts - mean * gain + norm.bias.detach().cpu().double()
     if config.norm_order == "post":
         parts["norm_shifts"] = shifts
     contributions = torch.stack(list(parts.values()))  # (part, d_model)
@@ -161,9 +160,8 @@ def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
     stages, lengths = ["embedding"], [vectors_at(trace, bundle.reader.stages[0]).norm(dim=-1)]
     written, cosines = [], []
     for layer, sublayer in sublayers_of(bundle):
-        incoming, output, residual = around(bundle, trace, layer, sublayer)
-        post = bundle.reader.site(f"layer{layer}.{sublayer}.norm.normalized")
-        after = vectors_at(trace, post) if bundle.config.norm_order == "post" else residual
+        incoming, output, _ = around(bundle, trace, layer, sublayer)
+        after = vectors_at(trace, bundle.reader.wiring.after(bundle.reader.site(f"layer{layer}.{sublayer}")))
         stages.append(f"{layer}.{sublayer}")
         lengths.append(after.norm(dim=-1))
         written.append(output.norm(dim=-1) / incoming.norm(dim=-1).clamp(min=1e-12))
