@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from heapq import nlargest
 from html import escape
 from itertools import accumulate
 
+import numpy as np
 import streamlit as st
 
 from pages.kit.examples import outside
@@ -118,9 +118,19 @@ def show_number(place: str, number: Number) -> None:
     )
 
 
-def outcome_verdict(
-    view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None
-) -> Verdict | None:
+Probabilities = Sequence[float] | np.ndarray  # one an outcome
+
+
+def greatest_places(values: Probabilities, count: int) -> list[int]:
+    """Return the places of the greatest values, the greatest first, of equal ones the first first; fast for many."""
+    numbers = np.asarray(values)
+    count = min(count, len(numbers))
+    least = np.partition(numbers, -count)[-count]
+    enough = np.flatnonzero(numbers >= least)
+    return enough[np.argsort(-numbers[enough], kind="stable")][:count].tolist()
+
+
+def outcome_verdict(view: View, probabilities: Probabilities, *, beside: Probabilities | None = None) -> Verdict | None:
     """Return what the model concludes: every class, or the likeliest tokens and all others as one part.
 
     Args:
@@ -135,9 +145,8 @@ def outcome_verdict(
         is_outside = note is not None and outside(view.bundle, view.encoding) is not None
         note = t("outside.verdict") if is_outside else note
         return replace(verdict_of(view.bundle.labels, probabilities, note=note), loud=is_outside)
-    first = probabilities if beside is None else beside
-    likeliest = nlargest(MOST_SHOWN, range(len(first)), key=first.__getitem__)
-    winner = max(range(len(probabilities)), key=probabilities.__getitem__)
+    likeliest = greatest_places(probabilities if beside is None else beside, MOST_SHOWN)
+    winner = int(np.argmax(probabilities))
     shown = likeliest if winner in likeliest else [*likeliest[:-1], winner]
     parts = [float(probabilities[index]) for index in shown]
     labels = [outcome.reader.label(index) for index in shown]
@@ -145,7 +154,7 @@ def outcome_verdict(
 
 
 def show_outcome(
-    view: View, probabilities: Sequence[float], *, beside: Sequence[float] | None = None, place: str = ""
+    view: View, probabilities: Probabilities, *, beside: Probabilities | None = None, place: str = ""
 ) -> None:
     """Show what the model concludes, as outcome_verdict has it; nothing where it concludes nothing.
 
@@ -173,7 +182,7 @@ def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> 
     show_verdict(verdict, place=place)
 
 
-def sureness(view: View, probabilities: Sequence[float]) -> str | None:
+def sureness(view: View, probabilities: Probabilities) -> str | None:
     """Return in words how often a classifier is right where it is as sure as here.
 
     It is empty where too few texts like this one were judged, and None where nobody measured this model.
@@ -197,7 +206,7 @@ def _in_place(probability: float) -> str:
 
 
 def verdict_of(
-    labels: Sequence[str], probabilities: Sequence[float], *, winner: int | None = None, note: str | None = None
+    labels: Sequence[str], probabilities: Probabilities, *, winner: int | None = None, note: str | None = None
 ) -> Verdict:
     """Return every class with its probability; a class keeps its side and hue.
 

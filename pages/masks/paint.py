@@ -195,8 +195,8 @@ def _explains(config: ModelConfig) -> bool:
     return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
 
 
-def _winner(probabilities: tuple[float, ...]) -> int:
-    return max(range(len(probabilities)), key=probabilities.__getitem__)
+def _winner(probabilities: np.ndarray) -> int:
+    return int(np.argmax(probabilities))
 
 
 def _verdicts(chosen: Masked, found: MaskedHead) -> dict[str, Verdict | None]:

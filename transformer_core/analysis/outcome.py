@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +15,7 @@ from transformer_core.layers.masks import causal_mask, padding_mask
 from transformer_core.probe import DEFAULT_MAX_BYTES, Edit, capture
 from transformer_core.reader import Outcome
 from transformer_core.text import Encoding
-from transformer_core.trace import Trace
+from transformer_core.trace import Trace, matches
 
 KINDS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")  # that read one text alone, layer by layer
 
@@ -50,8 +52,19 @@ def conclude(
     Args:
         sites, edits: as in capture; mask: as of the model.
     """
-    output, trace = capture(bundle.model, token_ids, mask=mask, sites=sites, edits=edits)
-    return outcome.logits(output).float().softmax(-1), trace
+    options, there = _scoring(bundle, outcome, sites, edits)
+    output, trace = capture(bundle.model, token_ids, mask=mask, sites=sites, edits=edits, **options)
+    return there.logits(output).float().softmax(-1), trace
+
+
+def _scoring(
+    bundle: Bundle, outcome: Outcome, sites: tuple[str, ...], edits: Mapping[str, Edit] | None
+) -> tuple[dict[str, Any], Outcome]:
+    """Return the options of a pass that scores the words of one position alone, and the outcome in what it returns."""
+    place = outcome.place
+    if place is None or bundle.kind != "gpt" or matches("logits", (*sites, *(edits or ()))):
+        return {}, outcome
+    return {"scored": slice(place, place + 1)}, replace(outcome, place=0)
 
 
 @torch.inference_mode()
@@ -83,15 +96,18 @@ class Prediction:
         probabilities: of each possible outcome (see reader.py), summing to 1: of the classes in the order of the
             bundle's labels, or of the ids of the vocabulary; empty where the model predicts nothing.
         trace: what the probe recorded.
+
+    Shapes:
+        probabilities: (outcome), in float64, for reading only
     """
 
-    probabilities: tuple[float, ...]
+    probabilities: np.ndarray
     trace: Trace
 
     @property
     def nbytes(self) -> int:
         """Size in bytes of what was recorded, and of the probabilities."""
-        return self.trace.nbytes + 32 * len(self.probabilities)  # a float and its place in a tuple
+        return self.trace.nbytes + self.probabilities.nbytes
 
 
 def read(
@@ -111,9 +127,12 @@ def read(
     outcome = bundle.reader.outcome(encoding)
 
     def made() -> Prediction:
-        output, trace = capture(bundle.model, one_text(bundle, encoding), sites=sites, edits=edits, max_bytes=max_bytes)
-        probabilities = () if outcome is None else tuple(outcome.logits(output)[0].float().softmax(-1).tolist())
-        return Prediction(probabilities, trace)
+        options, there = ({}, None) if outcome is None else _scoring(bundle, outcome, sites, edits)
+        ids = one_text(bundle, encoding)
+        output, trace = capture(bundle.model, ids, sites=sites, edits=edits, max_bytes=max_bytes, **options)
+        if there is None:
+            return Prediction(np.empty(0), trace)
+        return Prediction(there.logits(output)[0].float().softmax(-1).cpu().double().numpy(), trace)
 
     return (
         made()

@@ -3,7 +3,7 @@
 A lecture names one of QUESTIONS; its options are what that function may find.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from types import MappingProxyType
@@ -418,15 +418,15 @@ def reads_text(question: str) -> bool:
     return "prompt" in reads(question)
 
 
-def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: tuple[float, ...]) -> Finding:
+def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: np.ndarray) -> Finding:
     winner = int(np.argmax(probabilities))
-    return Finding(_word(outcome.reader.label(winner)), probabilities[winner])
+    return Finding(_word(outcome.reader.label(winner)), float(probabilities[winner]))
 
 
-def moved(before: tuple[float, ...], after: tuple[float, ...]) -> Finding:
+def moved(before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> Finding:
     """Return whether another outcome wins after a change, or the winner has moved much or little; its move."""
     winner = int(np.argmax(before))
-    by = after[winner] - before[winner]
+    by = float(after[winner] - before[winner])
     if int(np.argmax(after)) != winner:
         return Finding("flips", by)
     return Finding("much" if abs(by) >= MUCH else "little", by)

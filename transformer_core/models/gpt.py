@@ -33,6 +33,7 @@ class Gpt(nn.Module):
         mask: Tensor | None = None,
         cache: KeyValueCache | None = None,
         wanted: slice | None = None,
+        scored: slice | None = None,
         stream: Stream | None = None,
         probe: Probe = SILENT,
     ) -> Tensor:
@@ -40,16 +41,18 @@ class Gpt(nn.Module):
 
         Shapes:
             token_ids: (batch, pos); mask: as in Decoder
-            returns: (batch, pos, vocab), or the wanted positions
+            returns: (batch, pos, vocab), or the wanted positions, or the scored ones of these
 
         Args:
             cache, wanted, stream: as in MaskedDecoder.
+            scored: the positions whose next word is scored, after a pass over all; of a large vocabulary that is most
+                of the work.
 
         Raises:
             ValueError: as MaskedDecoder.
         """
         x = self.decoder(token_ids, mask=mask, cache=cache, wanted=wanted, stream=stream, probe=probe.at("decoder"))
-        return self.output(x, probe=probe)
+        return self.output(x if scored is None else x[:, scored], probe=probe)
 
     def start(self, source_ids: Tensor) -> KeyValueCache:
         """Read what comes before the first word that `advance` is given, (batch, pos), where pos may be 0."""

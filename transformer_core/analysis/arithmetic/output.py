@@ -89,7 +89,7 @@ def logits(run: Pass, scope: str) -> Computation:
         symbols=rf"c\tanh\left(\frac{{{found.symbols}}}{{c}}\right)",
         numbers=rf"<cap>\cdot\tanh\left(\frac{{{found.numbers}}}{{<cap>}}\right)",
         function=lambda cap, **parts: cap * torch.tanh(found.function(**parts) / cap),
-        values=found.values | {"cap": torch.tensor(cap).double()},
+        values={**found.values, "cap": torch.tensor(cap).double()},
     )
 
 

@@ -111,7 +111,8 @@ def dropped_weights(*, prompt: Prompt, layer: int, head: int, percent: int, seed
     winner, before, after = -1, float("nan"), torch.empty(0, 0)
     outcome = bundle.reader.outcome(encoding)
     if outcome is not None:
-        before, winner = max((chance, place) for place, chance in enumerate(reading.probabilities))
+        winner = int(np.argmax(reading.probabilities))
+        before = float(reading.probabilities[winner])
         ids = one_text(bundle, encoding)
         parts = drawn.split(bundle.reader.at_once(len(encoding), draws))
         found = [

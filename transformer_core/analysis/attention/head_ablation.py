@@ -75,8 +75,8 @@ class WithoutHead:
         flips: whether another outcome wins after.
     """
 
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+    before: np.ndarray
+    after: np.ndarray
     winner: int
     moved: float
     flips: bool
@@ -99,7 +99,7 @@ def without_head(*, prompt: Prompt, layer: int, head: int, how: Ablation = "zero
     before = read(bundle, encoding, sites=()).probabilities
     after = read(bundle, encoding, sites=(), edits=off).probabilities
     winner = int(np.argmax(before))
-    return WithoutHead(before, after, winner, after[winner] - before[winner], after[winner] < max(after))
+    return WithoutHead(before, after, winner, float(after[winner] - before[winner]), bool(after[winner] < after.max()))
 
 
 def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
@@ -122,7 +122,7 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     weights = stacked_weights(whole.trace)  # (layer, head, query_pos, key_pos)
     n_layers, n_heads = weights.shape[:2]
     winner = int(np.argmax(whole.probabilities))
-    before = whole.probabilities[winner]
+    before = float(whole.probabilities[winner])
     ids, at_once = one_text(bundle, encoding), bundle.reader.at_once(1, n_heads)
 
     def without_each(layer: int) -> Tensor:

@@ -97,7 +97,7 @@ class Heads:
         probabilities: as in Prediction.
     """
 
-    probabilities: tuple[float, ...]
+    probabilities: np.ndarray
     weights: np.ndarray
     steps: HeadSteps
 

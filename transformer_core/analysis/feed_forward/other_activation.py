@@ -100,7 +100,7 @@ def swapped_activation(*, prompt: Prompt) -> Swapped:
     require_outcome(bundle, encoding)
     used = bundle.config.activation
 
-    def verdict(name: str, layers: str = "*") -> tuple[float, ...]:
+    def verdict(name: str, layers: str = "*") -> np.ndarray:
         edits = {} if name == used else other_activation(name, layers)
         return read(bundle, encoding, sites=(), edits=edits).probabilities
 

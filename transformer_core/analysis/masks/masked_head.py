@@ -47,8 +47,8 @@ class MaskedHead:
     mask: np.ndarray
     steps: HeadSteps
     weights_before: np.ndarray
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+    before: np.ndarray
+    after: np.ndarray
     wholly_masked: tuple[int, ...]
     reach: np.ndarray
 
@@ -106,7 +106,7 @@ def read_under(
     layer: int | None = None,
     sites: tuple[str, ...] = (),
     edits: Mapping[str, Edit] | None = None,
-) -> tuple[tuple[float, ...], Trace]:
+) -> tuple[np.ndarray, Trace]:
     """Return what a model predicts and the trace under a mask: in all layers, in one alone, or its own (None).
 
     Shapes:
@@ -123,9 +123,9 @@ def read_under(
     if mask is not None and layer is not None:
         edits = {**replace_mask(bundle.reader.site(f"layer{layer}.self_attention"), mask), **edits}
     if outcome is None:
-        return (), capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)[1]
+        return np.empty(0), capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)[1]
     probabilities, trace = conclude(bundle, token_ids, outcome, mask=given, sites=sites, edits=edits)
-    return tuple(probabilities[0].tolist()), trace
+    return probabilities[0].cpu().double().numpy(), trace
 
 
 def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, everywhere: bool) -> MaskedHead:
@@ -198,9 +198,9 @@ class MaskedRow:
     torch_attention: np.ndarray
     softmax: np.ndarray
     large: np.ndarray
-    verdict_zeros: tuple[float, ...]
-    verdict_softmax: tuple[float, ...]
-    verdict_large: tuple[float, ...]
+    verdict_zeros: np.ndarray
+    verdict_softmax: np.ndarray
+    verdict_large: np.ndarray
 
 
 def masked_row(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, row: int, everywhere: bool) -> MaskedRow:
