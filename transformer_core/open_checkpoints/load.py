@@ -14,6 +14,7 @@ from transformer_core.device import best_device
 from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
 from transformer_core.open_checkpoints.decoders import DECODERS
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
+from transformer_core.open_checkpoints.gguf import GgufSource
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
 from transformer_core.open_checkpoints.sentence_modules import (
@@ -26,6 +27,7 @@ from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer
 from transformer_core.text import Tokenizer
 from transformer_core.untrusted.bundle_files import CONFIG, BundleError
 from transformer_core.untrusted.config_json import ConfigJson, read_json
+from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
 FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN, *DECODERS)}
@@ -98,6 +100,9 @@ def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
     """
     folder = encoder_folder(Path(folder))
     try:
+        if (path := gguf_in(folder)) is not None:
+            settings = GgufSource.of(GgufFile.open(path, max_bytes=path.stat().st_size)).settings
+            return family_of(settings).kinds[architecture_of(family_of(settings), settings)]
         values = read_json(folder / CONFIG)
         if not is_open_config(values):
             kind = values.get("kind")
@@ -114,35 +119,43 @@ OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
 
 def is_open_checkpoint(folder: Path) -> bool:
-    """Return whether a folder's config.json is one of theirs; False for a bundle and for what cannot be read."""
+    """Return whether a folder is one of theirs, or has a GGUF file; False for a bundle and for what cannot be read."""
     try:
-        return is_open_config(read_json(folder / CONFIG))
+        return gguf_in(folder) is not None or is_open_config(read_json(folder / CONFIG))
     except (OSError, BundleError):
         return False
 
 
 def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | None = None) -> Bundle:
-    """Read a checkpoint that the `transformers` library wrote.
+    """Read a checkpoint that the `transformers` library wrote, or a GGUF file.
 
     Args:
+        folder: of the checkpoint; or the file, or a folder with that file alone.
         name: what to call the bundle; by default the folder's name.
         device, max_bytes: as in checkpoints.load.
 
     Raises:
         BundleError: what is not supported, missing or damaged, by name.
     """
-    settings = ConfigJson.read(folder)
+    path = gguf_in(folder)
+    gguf = None if path is None else GgufSource.of(GgufFile.open(path, max_bytes=max_bytes))
+    settings = ConfigJson.read(folder) if gguf is None else gguf.settings
     family = family_of(settings)
     architecture = architecture_of(family, settings)
     settings.refuse_the_unusual()
     kind = family.kinds[architecture]
     heads = family.heads.get(architecture, {})
-    tensors = Tensors.look(folder, max_bytes=max_bytes, rename=lambda name: _plain_name(name, family, heads))
+
+    def rename(name: str) -> str:
+        return _plain_name(name, family, heads)
+
+    tensors = Tensors.look(folder, max_bytes=max_bytes, rename=rename) if gguf is None else gguf.tensors(rename)
     tensors = tensors.without_doubles(family.aliases)
     config = _configured(folder, settings, family, kind, tensors)
     origins = family.origins(config, kind)
     unread = _check_names(tensors, family, origins)
-    tokenizer, target = read_tokenizer(folder, family), read_target_tokenizer(folder, family)
+    tokenizer = read_tokenizer(folder, family) if gguf is None else gguf.tokenizer()
+    target = read_target_tokenizer(folder, family) if gguf is None else None
     model = _filled(MODELS[kind], config, origins, tensors)
     tokenizer = _fitting(folder, tokenizer, config)
     target = None if target is None else _fitting(folder, target, config)
@@ -150,9 +163,11 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     labels = labels or tuple(f"LABEL_{place}" for place in range(config.n_classes))
     model = model.to(best_device(device)).eval().requires_grad_(False)
     modules = read_modules(folder) if kind == "encoder" else SentenceModules()
-    card = _card(name or folder.name, architecture, config, kind, unread, modules)
+    name = name or (path or folder).name.removesuffix(".gguf")
+    card = _card(name, architecture, config, kind, unread, modules, {} if gguf is None else gguf.file.kinds())
     labels = labels if kind in LABELLED else ()
-    return Bundle(name or folder.name, model, tokenizer, labels, card, source=folder.resolve(), target_tokenizer=target)
+    source = (path or folder).resolve()
+    return Bundle(name, model, tokenizer, labels, card, source=source, target_tokenizer=target)
 
 
 def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokenizer:
@@ -214,12 +229,18 @@ def _filled(kind: type[nn.Module], config: ModelConfig, origins: Origins, tensor
         _check_shape(tensors, origin.name, origin.whole(needed[name]))
         if origin.added:
             _check_shape(tensors, origin.added, (1, *needed[name][1:]))
-    model = kind(config)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            origin: Origin = origins[name]
-            added = tensors.read(origin.added) if origin.added else None
-            parameter.copy_(origin.take(tensors.read(origin.name), added))
+    with torch.device("meta"):  # nothing is allocated that is replaced anyway
+        model = kind(config)
+    held: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}  # a tied matrix is there more than once
+    for module in model.modules():
+        for own, parameter in module.named_parameters(recurse=False):
+            held.setdefault(parameter, []).append((module, own))
+    for name, empty in list(model.named_parameters()):
+        origin: Origin = origins[name]
+        added = tensors.read(origin.added) if origin.added else None
+        filled = nn.Parameter(origin.take(tensors.read(origin.name), added).contiguous(), requires_grad=False)
+        for module, own in held[empty]:
+            setattr(module, own, filled)
     return model
 
 
@@ -229,11 +250,19 @@ def _check_shape(tensors: Tensors, name: str, expected: tuple[int, ...]) -> None
 
 
 def _card(
-    name: str, architecture: str, config: ModelConfig, kind: str, unread: list[str], modules: SentenceModules
+    name: str,
+    architecture: str,
+    config: ModelConfig,
+    kind: str,
+    unread: list[str],
+    modules: SentenceModules,
+    stored: Mapping[str, int],
 ) -> str:
     of_pairs = architecture == PAIRS_ALONE
+    counted = ", ".join(f"{count} of type {type_}" for type_, count in stored.items())
     notes: Mapping[str, Any] = {
-        f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": True,
+        f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": not stored,
+        f"Read from a GGUF file: {architecture}, kind {kind}. Its tensors are made float32: {counted}.": bool(stored),
         "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
         "It labels every token of a text.": kind == "tagger",
         "It finds the answer to a question in a passage.": kind == "answerer",

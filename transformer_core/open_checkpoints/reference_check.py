@@ -270,6 +270,8 @@ def _folder_for_reference(bundle: Bundle, scratch: Path) -> Path | None:
     if importlib.util.find_spec(LIBRARY) is None:
         return None
     folder = bundle.source
+    if folder is not None and folder.is_file():  # a GGUF file, which the reference takes a minute to read
+        return None
     if folder is None:
         try:
             save_hf(bundle, scratch)

@@ -60,6 +60,8 @@ def visible(text: str) -> str:
         return "<empty>"
     if text.isascii() and text.isprintable():
         return text.replace(" ", MARKS[" "])
+    if text.isalnum() and BLANK.isdisjoint(text):
+        return text
     return "".join(_visible_at(text, position) for position in range(len(text)))
 
 

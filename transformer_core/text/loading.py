@@ -139,23 +139,24 @@ def describe(pipeline: tokenizers.Tokenizer) -> tuple[str, Spelling, str | None]
     Raises:
         TokenizerError: The model is of no kind that is supported.
     """
-    data = json.loads(pipeline.to_str())
-    model = data["model"]
-    if model["type"] not in KIND_OF_MODEL:
-        raise TokenizerError(f"model type {model['type']!r} is not supported, must be one of {tuple(KIND_OF_MODEL)}")
-    kind = KIND_OF_MODEL[model["type"]]
-    cutter = data["pre_tokenizer"] or {}
+    model = pipeline.model
+    named = type(model).__name__
+    if named not in KIND_OF_MODEL:
+        raise TokenizerError(f"model type {named!r} is not supported, must be one of {tuple(KIND_OF_MODEL)}")
+    kind = KIND_OF_MODEL[named]
+    parts = (pipeline.normalizer, pipeline.pre_tokenizer, pipeline.decoder)
+    normalizer, cutter, decoder = (json.loads(part.__getstate__()) if part is not None else {} for part in parts)
     if kind == "word" and cutter.get("pattern") in ({"Regex": ONE_CHARACTER}, {"String": ""}):
         kind = "character"
-    stages = json.dumps([data["normalizer"], data["pre_tokenizer"], data["decoder"]], ensure_ascii=False)
+    stages = json.dumps([normalizer, cutter, decoder], ensure_ascii=False)
     spelling = Spelling(
         byte_level='"ByteLevel"' in stages,
-        byte_fallback=bool(model.get("byte_fallback")),
+        byte_fallback=bool(getattr(model, "byte_fallback", False)),
         metaspace="▁" in stages,
-        continuation=model.get("continuing_subword_prefix") or "",
-        word_end=model.get("end_of_word_suffix") or "",
+        continuation=getattr(model, "continuing_subword_prefix", None) or "",
+        word_end=getattr(model, "end_of_word_suffix", None) or "",
     )
-    return kind, spelling, model.get("unk_token")
+    return kind, spelling, getattr(model, "unk_token", None)
 
 
 def _try_out(pipeline: tokenizers.Tokenizer) -> None:

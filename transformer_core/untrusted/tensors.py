@@ -6,6 +6,7 @@ Nothing is unpickled, and no file outside the folder is opened, whatever the ind
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import torch
@@ -23,11 +24,11 @@ PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies: the file, its name there, its shape."""
+    """A tensor of a file: its name there, its shape, and what reads it."""
 
-    path: Path
     name: str
     shape: Shape
+    take: Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Tensors:
         places: dict[str, Place] = {}
         for path in paths:
             for name, shape in _header(path, f"{folder.name}/{path.name}").items():
-                ours, place = rename(name), Place(path, name, shape)
+                ours, place = rename(name), Place(name, shape, partial(_tensor, path, name))
                 if ours in places:
                     raise BundleError(f"{folder.name} holds {ours} twice, as {places[ours].name} and as {name}")
                 places[ours] = place
@@ -67,12 +68,13 @@ class Tensors:
         """
         place = self.places[name]
         try:
-            tensor = _tensor(place)
+            tensor = place.take()
         except SafetensorError as error:
             raise BundleError(f"{self.where}: {place.name} cannot be read: {error!s:.200}") from error
-        if not tensor.is_floating_point() or not bool(tensor.float().isfinite().all()):
+        numbers = tensor.float() if tensor.is_floating_point() else None
+        if numbers is None or not all(bound.isfinite() for bound in numbers.aminmax()):  # neither of which skips a NaN
             raise BundleError(f"{self.where}: {place.name} must hold finite floating-point numbers")
-        return tensor.float()
+        return numbers
 
     def without_doubles(self, aliases: Mapping[str, str]) -> "Tensors":
         """Rename tensors stored under an alias; where both names are there, drop the alias if it is equal."""
@@ -89,13 +91,13 @@ class Tensors:
         return _equal(self.places[one], self.places[other])
 
 
-def _tensor(place: Place) -> Tensor:
-    with safe_open(place.path, framework="pt") as file:
-        return file.get_tensor(place.name)
+def _tensor(path: Path, name: str) -> Tensor:
+    with safe_open(path, framework="pt") as file:
+        return file.get_tensor(name)
 
 
 def _equal(one: Place, other: Place) -> bool:
-    return one.shape == other.shape and torch.equal(_tensor(one), _tensor(other))
+    return one.shape == other.shape and torch.equal(one.take(), other.take())
 
 
 def _header(path: Path, where: str) -> dict[str, Shape]:
