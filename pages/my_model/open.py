@@ -18,7 +18,7 @@ from pages.kit.waiting import watch
 from pages.language import plain, section, t
 from pages.serving.limits import may_read, readable_folder
 from transformer_core.checkpoints import load
-from transformer_core.open_checkpoints import SUPPORTED
+from transformer_core.open_checkpoints import ARCHITECTURES, SUPPORTED
 from transformer_core.trial import try_model
 from transformer_core.untrusted.archives import MB
 from transformer_core.untrusted.bundle_files import BundleError
@@ -187,5 +187,5 @@ def show_opening() -> None:
         WAYS[FROM.show()]()
     with st.expander(t("my_model.supported"), icon=":material/rule:"):
         st.markdown("\n".join(f"- **{family}**: {', '.join(kinds)}" for family, kinds in SUPPORTED.items()))
-        show_prose(section("my_model", "supported"), small=True)
+        show_prose(section("my_model", "supported").format(gguf=", ".join(ARCHITECTURES)), small=True)
     st.caption(t("my_model.rule", most=room().models, size=f"{room().size / (1 << 30):.3g}", zip=MOST_PACKED // MB))

@@ -119,9 +119,15 @@ OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
 
 def is_open_checkpoint(folder: Path) -> bool:
-    """Return whether a folder is one of theirs, or has a GGUF file; False for a bundle and for what cannot be read."""
+    """Return whether a folder is one of theirs, or has a GGUF file; False for a bundle and for what cannot be read.
+
+    Raises:
+        BundleError: it has several GGUF files.
+    """
+    if gguf_in(folder) is not None:
+        return True
     try:
-        return gguf_in(folder) is not None or is_open_config(read_json(folder / CONFIG))
+        return is_open_config(read_json(folder / CONFIG))
     except (OSError, BundleError):
         return False
 

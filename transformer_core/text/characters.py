@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 MARKS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 JOINERS = "\u200c\u200d"  # they join two characters (emoji families, Persian), so between two they stay
-BLANK = "\u034f\u115f\u1160\u2800\u3164\uffa0"  # printable by their category, but without any ink
+BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")  # printable by their category, but without any ink
 DOTTED_CIRCLE = "\u25cc"
 
 

@@ -111,7 +111,7 @@ def default_root() -> Path:
 def name_from(text: str) -> str:
     """Derive a model's name from that of a file, a folder or a checkpoint."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", text).strip().rstrip("/\\"))[-1]
-    kept = re.sub(r"[^\w.-]+", "-", last.removesuffix(".zip"))
+    kept = re.sub(r"[^\w.-]+", "-", last.removesuffix(".zip").removesuffix(".gguf"))
     return kept[:LONGEST_NAME].strip(".-_") or "model"
 
 

