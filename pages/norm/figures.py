@@ -108,9 +108,9 @@ def _variants(count: int, y: str, title: str) -> Chart:
     return _bars("value", OTHER, count, y=y, title=title).properties(height=180)
 
 
-def variants_chart(after: np.ndarray, unbiased: np.ndarray, words: Words) -> Filled:
-    """Draw, for each dimension, how far the two variants differ."""
-    rows = records(dimension=np.arange(len(after)), value=(after - unbiased).astype(float))
+def variants_chart(after: np.ndarray, other: np.ndarray, words: Words) -> Filled:
+    """Draw, for each dimension, how far two variants differ."""
+    rows = records(dimension=np.arange(len(after)), value=(after - other).astype(float))
     return Filled(_variants(len(after), words["axis_difference"], words["axis_dimension"]), {"dimensions": rows})
 
 

@@ -41,12 +41,16 @@ WIDEST_SCALE = 10_000
 
 @lru_cache(maxsize=256)
 def _order_in(folder: Path) -> str | None:
-    """Return the norm order that a bundle's config names, without opening the model; None where it names none."""
+    """Return the norm order that a bundle's config names, without opening the model; None where it is not compared.
+
+    RMSNorm, which takes no mean away, is not.
+    """
     try:
         model = read_json(folder / "config.json").get("model")
     except (OSError, BundleError):
         return None
-    return str(model.get("norm_order")) if isinstance(model, dict) else None
+    compared = isinstance(model, dict) and model.get("norm") != "rms_norm"
+    return str(model.get("norm_order")) if compared else None
 
 
 def _models_of(order: str, view: View) -> dict[str, str]:
@@ -54,7 +58,8 @@ def _models_of(order: str, view: View) -> dict[str, str]:
     folders = model_folders()
     names = model_names(view.bundle.name, (*READERS, "translation"))
     found = {name: called for name, called in names.items() if name in folders and _order_in(folders[name]) == order}
-    if view.bundle.config.norm_order == order:
+    config = view.bundle.config
+    if config.norm_order == order and config.norm != "rms_norm":
         found[view.bundle.name] = names.get(view.bundle.name, view.bundle.name)
     first = FIRST[order]
     return {first: found[first]} | found if first in found else found

@@ -15,16 +15,27 @@ from pages.language import section, strings, t
 from pages.norm.batch import try_batch
 from pages.norm.figures import scaled_chart, variants_chart, vector_chart
 from pages.room import Part
-from transformer_core.analysis.stream.normalization import NormedVector, normed_vector, other_norm
+from transformer_core.analysis.stream.normalization import (
+    NormedVector,
+    normed_vector,
+    other_norm,
+    variants_of,
+)
 
 UNMOVED = 0.01
 
 
 def _sublayers(view: View) -> dict[str, str]:
     """Return where norms stand, with their words."""
-    before = view.bundle.config.norm_order == "pre"
-    final = ("final",) if before else ()
-    return options_of("norm.before_{}" if before else "norm.behind_{}", ("self_attention", "feed_forward", *final))
+    config = view.bundle.config
+    final = () if config.norm_order == "post" else ("final",)
+    place = "norm.before_{}" if config.norms_input else "norm.behind_{}"
+    return options_of(place, ("self_attention", "feed_forward")) | options_of("norm.before_{}", final)
+
+
+def _others(view: View) -> dict[str, str]:
+    """Return the variants that the model's norm is compared with, with their words."""
+    return options_of("norm.kind_{}", variants_of(view.bundle.config.norm)[1:])
 
 
 LAYER, TOKEN = layer_control("norm.layer"), token_control("norm_token", "norm.token")
@@ -34,6 +45,7 @@ SUBLAYER = Choice(
     label="norm.sublayer",
     default="feed_forward",  # the first norm whose input has mixed several tokens
 )
+OTHER = Choice("norm_other", _others, label="norm.other")
 POWER = Slider("norm_power", -6, 6, 3, label="norm.scale_power", format="10^%d")
 
 
@@ -50,7 +62,7 @@ def _picture(view: View, values: Values) -> Live:
         Drawing("norm_vector", vector_chart(answer.arrays, words), answer, stem, t("norm.vector_label")),
         Drawing(
             "norm_variants",
-            variants_chart(found.after, found.unbiased, words),
+            variants_chart(found.after, found.others[values[OTHER]], words),
             answer,
             "norm_variants",
             t("norm.variants_label"),
@@ -72,7 +84,7 @@ def _show(view: View) -> None:
         _formula(before.answer.value)
     variants_place, scaled_place = st.columns(2, gap="large")
     with variants_place:
-        _variants(view, variant)
+        _variants(view, variant, OTHER.show(view))
     with scaled_place:
         _scaled(scaled)
     try_batch(view)
@@ -80,6 +92,9 @@ def _show(view: View) -> None:
 
 
 def _formula(found: NormedVector) -> None:
+    if found.norm == "rms_norm":
+        _formula_of_squares(found)
+        return
     root, eps = (found.variance + found.eps) ** 0.5, significant_in_tex(found.eps)
     st.latex(r"y = g\odot\frac{x-\mu}{\sqrt{\sigma^2+\epsilon}}+b")
     st.latex(
@@ -94,36 +109,55 @@ def _formula(found: NormedVector) -> None:
     left, right = st.columns(2)
     left.metric(t("norm.standard_mean"), significant(found.standard.mean(), sign=True))
     right.metric(t("norm.standard_variance"), f"{found.standard.var():.6f}")
-    st.caption(
-        t(
-            "norm.recomputed",
-            difference=significant(found.recomputed),
-            low=f"{found.gain.min():.3f}",
-            high=f"{found.gain.max():.3f}",
-            bias=f"{abs(found.bias).max():.3f}",
-        )
+    st.caption(t("norm.recomputed", **_trained(found), bias=f"{abs(found.bias).max():.3f}"))
+
+
+def _trained(found: NormedVector) -> dict[str, str]:
+    low, high = found.gain.min(), found.gain.max()
+    return {"difference": significant(found.recomputed), "low": f"{low:.3f}", "high": f"{high:.3f}"}
+
+
+def _formula_of_squares(found: NormedVector) -> None:
+    """Write the root mean square norm of the vector."""
+    root, eps = (found.mean_square + found.eps) ** 0.5, significant_in_tex(found.eps)
+    st.latex(r"y = g\odot\frac{x}{\sqrt{\tfrac1d\sum_k x_k^2+\epsilon}}")
+    st.latex(
+        r"\begin{aligned}"
+        rf"\tfrac1d\textstyle\sum_k x_k^2 &= {found.mean_square:.4f}\\"
+        rf"\sqrt{{\cdot+\epsilon}} &= \sqrt{{{found.mean_square:.4f}+{eps}}} = {root:.4f}\\"
+        rf"y_0 &= {found.gain[0]:.4f}\cdot\tfrac{{{found.x[0]:.4f}}}{{{root:.4f}}} = {found.after[0]:.4f}"
+        r"\end{aligned}"
     )
+    left, right = st.columns(2)
+    left.metric(t("norm.standard_square"), f"{(found.standard**2).mean():.6f}")
+    right.metric(t("norm.mean_kept"), significant(found.mean, sign=True))
+    st.caption(t("norm.recomputed_squares", **_trained(found)))
 
 
-def _variants(view: View, drawing: Drawing) -> None:
+def _variants(view: View, drawing: Drawing, other: str) -> None:
     found: NormedVector = drawing.answer.value
     st.subheader(t("norm.variants"), anchor=False)
-    show_prose(section("norm", "variants"))
-    st.latex(
-        rf"\frac{{x-\mu}}{{\sqrt{{\sigma^2+\epsilon}}}}:\ \div\,{(found.variance + found.eps) ** 0.5:.5f}"
-        rf"\qquad \frac{{x-\mu}}{{s+\epsilon}}:\ \div\,{found.deviation + found.eps:.5f}"
-    )
+    centred = rf"\frac{{x-\mu}}{{\sqrt{{\sigma^2+\epsilon}}}}:\ \div\,{(found.variance + found.eps) ** 0.5:.5f}"
+    squares = rf"\frac{{x}}{{\sqrt{{\sigma^2+\mu^2+\epsilon}}}}:\ \div\,{(found.mean_square + found.eps) ** 0.5:.5f}"
+    unbiased = rf"\frac{{x-\mu}}{{s+\epsilon}}:\ \div\,{found.deviation + found.eps:.5f}"
+    of_squares = other != "unbiased"
+    show_prose(section("norm", "variants_squares" if of_squares else "variants"))
+    sides = (squares, centred) if found.norm == "rms_norm" else (centred, squares if of_squares else unbiased)
+    st.latex(r"\qquad ".join(sides))
     show_drawing(drawing)
     measured = t(
-        "norm.variants_measured",
-        difference=f"{found.difference:.4f}",
+        f"norm.variants_measured{'_squares' if of_squares else ''}",
+        difference=f"{found.difference(other):.4f}",
         factor=f"{found.factor:.7f}",
         predicted=f"{found.predicted:.7f}",
         d=len(found.x),
+        mean=significant(found.mean, sign=True),
+        root=f"{found.mean_square**0.5:.4f}",
+        share=f"{100 * found.mean**2 / max(found.mean_square, 1e-12):.2g}",
         used=t(f"norm.kind_{found.norm}"),
     )
-    if view.outcome is not None:
-        swapped = ask(other_norm, prompt=view.prompt).value
+    swapped = ask(other_norm, prompt=view.prompt, other=other).value if view.outcome is not None else None
+    if swapped is not None and other != found.norm:
         label = outcome_word(view, swapped.winner)
         measured += " " + t("norm.variants_moved", label=label, moved=f"{swapped.moved:+.3f}")
     st.markdown(measured)
@@ -155,4 +189,4 @@ def _scaled(drawing: Drawing) -> None:
         say(section("norm", "scale_after"), small=True)
 
 
-VECTOR = Part("norm", "vector", _show, _picture, (LAYER, SUBLAYER, TOKEN, POWER))
+VECTOR = Part("norm", "vector", _show, _picture, (LAYER, SUBLAYER, TOKEN, OTHER, POWER))

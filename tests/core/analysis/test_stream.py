@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.helpers.engine import exactly, made, shipped, small_bundle, small_tokenizer
+from tests.helpers.engine import TODAY, exactly, made, shipped, small_bundle, small_tokenizer
 from transformer_core.analysis.stream.batch_norm import EPS, batch_norms, over_batch, over_dimensions
 from transformer_core.analysis.stream.depth import (
     NORMS,
@@ -30,6 +30,7 @@ from transformer_core.analysis.stream.orders import (
 )
 from transformer_core.analysis.stream.residual_sum import stream_growth, stream_sum
 from transformer_core.bundle import Bundle
+from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
 from transformer_core.models import Classifier, Gpt, Translation
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -54,11 +55,14 @@ def test_a_vector_is_normalised_as_torch_does_it(order: str, sublayer: str, norm
     d = len(x)
     torch.testing.assert_close(torch.tensor(found.after), F.layer_norm(x, (d,), gain, bias, found.eps))
     variant = gain * (x - x.mean()) / (x.std() + found.eps) + bias
-    torch.testing.assert_close(torch.tensor(found.unbiased), variant)
+    torch.testing.assert_close(torch.tensor(found.others["unbiased"]), variant)
+    squares = gain * x / (x.square().mean() + found.eps).sqrt() + bias
+    torch.testing.assert_close(torch.tensor(found.others["rms_norm"]), squares)
     assert found.recomputed < 1e-5
     assert found.predicted == math.sqrt((d - 1) / d)
     assert found.factor == pytest.approx(found.predicted, rel=1e-3)
-    assert found.difference == pytest.approx(float(np.abs(found.after - found.unbiased).max()))
+    assert found.difference("unbiased") == pytest.approx(float(np.abs(found.after - found.others["unbiased"]).max()))
+    assert found.mean_square == pytest.approx(float(x.square().mean()), rel=1e-5)
     assert found.standard.mean() == pytest.approx(0, abs=1e-5)
     assert found.moved < 1e-3
 
@@ -75,11 +79,54 @@ def test_the_other_variant_is_what_a_model_with_that_variant_computes(norm: str,
     bundle = tiny_bundle(norm=norm, norm_order=order)
     twin = tiny_bundle(norm=other, norm_order=order)
     twin.model.load_state_dict(bundle.model.state_dict())
-    found = other_norm(prompt=Prompt(bundle, TEXT, 12))
+    found = other_norm(prompt=Prompt(bundle, TEXT, 12), other=other)
+    assert found is not None
     ids = torch.tensor([bundle.tokenizer.encode(TEXT, max_len=12).ids])
     with torch.inference_mode():
         expected = twin.model(ids)[0].softmax(-1).numpy()
     np.testing.assert_allclose(found.after, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "unbiased"])
+def test_rms_norm_in_every_place_takes_no_mean_away(norm: str) -> None:
+    bundle = tiny_bundle(norm=norm)
+    found = other_norm(prompt=Prompt(bundle, TEXT, 12), other="rms_norm")
+    assert found is not None
+    for module in list(bundle.model.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, LayerNorm | UnbiasedNorm):
+                setattr(module, name, _SquaresWithBias(child))
+    ids = torch.tensor([bundle.tokenizer.encode(TEXT, max_len=12).ids])
+    with torch.inference_mode():
+        expected = bundle.model(ids)[0].softmax(-1).numpy()
+    np.testing.assert_allclose(found.after, expected, atol=1e-5)
+
+
+class _SquaresWithBias(torch.nn.Module):
+    def __init__(self, norm) -> None:
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x, *, probe):
+        norm = self.norm
+        return norm.weight * x / (x.square().mean(-1, keepdim=True) + norm.eps).sqrt() + norm.bias
+
+
+@pytest.mark.parametrize("options", ["llama", "gemma3", "olmo2"])
+@pytest.mark.parametrize("sublayer", ["self_attention", "feed_forward", "final"])
+def test_a_vector_is_divided_by_its_root_mean_square_as_torch_does_it(options: str, sublayer: str) -> None:
+    bundle = Bundle("today", made(Gpt, **TODAY[options]), small_tokenizer())
+    prompt = Prompt(bundle, TEXT, 12)
+    found = normed_vector(prompt=prompt, layer=1, sublayer=sublayer, token=2, scale=4.0)
+    x, gain = torch.tensor(found.x), torch.tensor(found.gain)
+    torch.testing.assert_close(torch.tensor(found.after), F.rms_norm(x, (len(x),), gain, found.eps))
+    torch.testing.assert_close(
+        torch.tensor(found.others["layer_norm"]), F.layer_norm(x, (len(x),), gain, None, found.eps)
+    )
+    assert found.recomputed < 1e-5
+    assert (found.standard**2).mean() == pytest.approx(1, rel=1e-4)
+    assert not found.bias.any()
+    assert other_norm(prompt=prompt, other="layer_norm") is None
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from transformer_core.analysis.attention.heads import (
     sentence_ablation,
     stacked_weights,
 )
-from transformer_core.analysis.outcome import conclude_from, one_text, read, require_outcome
+from transformer_core.analysis.outcome import conclude, conclude_from, one_text, read, require_outcome
 from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
@@ -126,6 +126,11 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     ids, at_once = one_text(bundle, encoding), bundle.reader.at_once(1, n_heads)
 
     def without_each(layer: int) -> Tensor:
+        if bundle.config.parallel:  # no pass goes on from the middle of such a layer
+            scope = attention_scope(bundle, layer)
+            edited = [head_off(scope, head, how) for head in range(n_heads)]
+            found = [conclude(bundle, ids, outcome, edits=edits)[0] for edits in edited]
+            return torch.stack([torch.stack((one[0, winner], one[0].argmax())) for one in found]).cpu().double()
         parts = _without_each_head(bundle, whole.trace, layer, how).split(at_once)
         streams = [Stream(layer, part, attended=True) for part in parts]
         found = [conclude_from(bundle, ids.expand(len(one.residual), -1), outcome, one) for one in streams]

@@ -154,6 +154,8 @@ def adding_is_concatenating(*, prompt: Prompt, place: int) -> Concatenated:
     if attention.query_proj is None or attention.key_proj is None:
         raise ValueError(f"{bundle.name} has no query and key projections of its own; adding is compared through them")
     first, second = (proj.weight.detach().float().cpu() for proj in (attention.query_proj, attention.key_proj))
+    share, d_head = attention.n_heads // attention.n_kv_heads, attention.d_head
+    second = second.unflatten(0, (-1, d_head)).repeat_interleave(share, 0).flatten(0, 1)  # for each head that reads it
     token = rows[place] * (math.sqrt(bundle.config.d_model) if bundle.config.scale_embeddings else 1.0)
     position = positions[place]
     tied, free = torch.cat([first, first], 1), torch.cat([first, second], 1)  # (d_query, 2 d_model)

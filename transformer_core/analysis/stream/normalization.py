@@ -1,6 +1,6 @@
-"""One vector before and after its normalisation, by both variants, and with its input scaled.
+"""One vector before and after its normalisation, by every variant, and with its input scaled.
 
-Ba et al. 2016, eq. 4, with torch's epsilon.
+Ba et al. 2016, eq. 4, with torch's epsilon; Zhang and Sennrich 2019, eq. 4.
 """
 
 import math
@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.analysis.parts import reading_part
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice, require_index
+from transformer_core.config import Norm, require_choice, require_index
 from transformer_core.layers.blocks import EncoderBlock
-from transformer_core.layers.normalization import AnyNorm, LayerNorm, UnbiasedNorm
+from transformer_core.layers.normalization import AnyNorm, RmsNorm, make_norm
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 
@@ -28,17 +29,16 @@ class NormedVector:
     """A vector of the stream before and after the normalisation that the model applies to it.
 
     Shapes:
-        x, standard, after, unbiased, scaled_after, gain, bias: (d_model)
+        x, standard, after, scaled_after, gain, bias, and each of others: (d_model)
 
     Args:
         x: before.
-        standard: (x - mean) / sqrt(variance + eps), without gain and bias.
-        after: the model's own output; `unbiased` what the other variant gives with the same gain and bias: if the
-            model's norm is "unbiased" itself, `after` is still torch's variant.
+        standard: (x - mean) / sqrt(variance + eps), or x / sqrt(mean square + eps), without gain and bias.
+        after: the model's own output; if its norm is "unbiased", that of torch's variant still.
+        others: what the other variants give with the same gain and bias, by their names in ModelConfig.
         mean, variance: of x, the variance biased (divided by d).
         deviation: unbiased (divided by d - 1).
         eps: the model's.
-        difference: greatest |after - unbiased|.
         factor: unbiased over torch's, before gain and bias, as measured; `predicted` is sqrt((d - 1) / d).
         scale: what x was multiplied by; scaled_after is the output then.
         moved: greatest |scaled_after - after|.
@@ -49,7 +49,7 @@ class NormedVector:
     x: np.ndarray
     standard: np.ndarray
     after: np.ndarray
-    unbiased: np.ndarray
+    others: Mapping[str, np.ndarray]
     scaled_after: np.ndarray
     gain: np.ndarray
     bias: np.ndarray
@@ -57,13 +57,21 @@ class NormedVector:
     variance: float
     deviation: float
     eps: float
-    difference: float
     factor: float
     predicted: float
     scale: float
     moved: float
     recomputed: float
     norm: str
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of the squares of x."""
+        return self.variance + self.mean**2
+
+    def difference(self, other: str) -> float:
+        """Return the greatest |after - what another variant gives|."""
+        return float(np.abs(self.after - self.others[other]).max())
 
 
 def normed_vector(*, prompt: Prompt, layer: int, sublayer: str, token: int, scale: float) -> NormedVector:
@@ -84,31 +92,48 @@ def normed_vector(*, prompt: Prompt, layer: int, sublayer: str, token: int, scal
     require_index("token", token, len(encoding))
     trace = read(prompt.bundle, encoding, sites=(before_site, after_site)).trace
     x, recorded = (trace[site][0, token].float().cpu() for site in (before_site, after_site))  # (d_model)
-    gain, bias = norm.weight.detach().float().cpu(), norm.bias.detach().float().cpu()
-    torch_norm, other = _filled(LayerNorm, gain, bias, norm.eps), _filled(UnbiasedNorm, gain, bias, norm.eps)
-    after, unbiased, scaled = torch_norm(x), other(x), torch_norm(scale * x)
-    own = after if isinstance(norm, LayerNorm) else unbiased
+    gain, eps = norm.weight.detach().float().cpu(), norm.eps
+    bias = torch.zeros_like(gain) if isinstance(norm, RmsNorm) else norm.bias.detach().float().cpu()
+    shown = variants_of(prompt.bundle.config.norm)
+
+    def made(name: str, vector: Tensor) -> Tensor:
+        variant = make_norm(cast("Norm", name), len(gain), eps=eps).requires_grad_(False)
+        variant.weight.data = gain
+        if isinstance(variant, RmsNorm):
+            return variant(vector) + bias
+        variant.bias.data = bias
+        return variant(vector)
+
+    of_variants = {name: made(name, x) for name in shown}
+    after, scaled = of_variants.pop(shown[0]), made(shown[0], scale * x)
+    own = of_variants.get(prompt.bundle.config.norm, after)
     variance, deviation = float(x.var(correction=0)), float(x.std())
+    centre = 0.0 if isinstance(norm, RmsNorm) else x.mean()
+    root = math.sqrt(float((x - centre).square().mean()) + eps)
     return NormedVector(
         x=x.numpy(),
-        standard=((x - x.mean()) / math.sqrt(variance + norm.eps)).numpy(),
+        standard=((x - centre) / root).numpy(),
         after=after.numpy(),
-        unbiased=unbiased.numpy(),
+        others={name: other.numpy() for name, other in of_variants.items()},
         scaled_after=scaled.numpy(),
         gain=gain.numpy(),
         bias=bias.numpy(),
         mean=float(x.mean()),
         variance=variance,
         deviation=deviation,
-        eps=norm.eps,
-        difference=float((after - unbiased).abs().max()),
-        factor=math.sqrt(variance + norm.eps) / (deviation + norm.eps),
+        eps=eps,
+        factor=math.sqrt(variance + eps) / (deviation + eps),
         predicted=math.sqrt((len(x) - 1) / len(x)),
         scale=scale,
         moved=float((scaled - after).abs().max()),
         recomputed=float((own - recorded).abs().max()),
         norm=prompt.bundle.config.norm,
     )
+
+
+def variants_of(norm: str) -> tuple[str, ...]:
+    """Return the variants that are shown of a model's norm, the one that stands for its own first."""
+    return ("rms_norm", "layer_norm") if norm == "rms_norm" else ("layer_norm", "unbiased", "rms_norm")
 
 
 def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[AnyNorm, str, str]:
@@ -138,7 +163,7 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[AnyNorm, str, st
 
 @dataclass(frozen=True, eq=False)
 class OtherNorm:
-    """What a model predicts with the other variant of the normalisation in every place, the weights untouched.
+    """What a model predicts with another variant of the normalisation in every place, the weights untouched.
 
     Shapes:
         before, after: (outcome), see outcome.py
@@ -155,40 +180,54 @@ class OtherNorm:
     moved: float
 
 
-def other_norm(*, prompt: Prompt) -> OtherNorm:
-    """Read a text once more with the other variant of the normalisation.
+def other_norm(*, prompt: Prompt, other: str) -> OtherNorm | None:
+    """Read a text once more with another variant of the normalisation, None for a model with RMSNorm.
+
+    (Its inside has no mean that could be taken away.)
+
+    Args:
+        other: a variant that is not the model's own.
 
     Raises:
         ValueError: the model predicts nothing from the text.
     """
     bundle, encoding = prompt.bundle, prompt.encoding
     require_outcome(bundle, encoding)
-    before = np.array(read(bundle, encoding, sites=()).probabilities)
-    edits = other_deviation(bundle.config.norm, bundle.config.d_model, bundle.config.norm_eps)
-    after = np.array(read(bundle, encoding, sites=(), edits=edits).probabilities)
+    config = bundle.config
+    if config.norm == "rms_norm":
+        return None
+    before = read(bundle, encoding, sites=()).probabilities
+    edits = as_variant(config.norm, other, config.d_model, config.norm_eps)
+    after = read(bundle, encoding, sites=(), edits=edits).probabilities
     winner = int(before.argmax())
-    return OtherNorm(before, after, bundle.config.norm, winner, 100 * float(after[winner] - before[winner]))
+    return OtherNorm(before, after, config.norm, winner, 100 * float(after[winner] - before[winner]))
 
 
-def other_deviation(norm: str, d_model: int, eps: float) -> Mapping[str, Edit]:
-    """Return the edit that turns what one variant multiplies by into what the other would."""
-    ratio = d_model / (d_model - 1)
+def as_variant(norm: str, other: str, d_model: int, eps: float) -> Mapping[str, Edit]:
+    """Return the edits that turn what one variant takes away and multiplies by into what another would.
 
-    def to_unbiased(inverse: Tensor) -> Tensor:
-        variance = (inverse.cpu().double() ** -2 - eps).clamp(min=0)
-        return (1 / ((variance * ratio).sqrt() + eps)).to(inverse.dtype).to(inverse.device)
+    Args:
+        norm: "layer_norm" or "unbiased"; other: another variant.
+    """
+    ratio, means = d_model / (d_model - 1), []
 
-    def to_torch(inverse: Tensor) -> Tensor:
-        deviation = (1 / inverse.cpu().double() - eps).clamp(min=0)
-        return (deviation.square() / ratio + eps).rsqrt().to(inverse.dtype).to(inverse.device)
+    def variance_of(inverse: Tensor) -> Tensor:
+        root = 1 / inverse.cpu().double()
+        if norm == "unbiased":
+            return (root - eps).clamp(min=0).square() / ratio
+        return (root.square() - eps).clamp(min=0)
 
-    return {"*.inverse_deviation": to_unbiased if norm == "layer_norm" else to_torch}
+    def forget_mean(mean: Tensor) -> Tensor:
+        means[:] = [mean.cpu().double()]
+        return torch.zeros_like(mean)
 
+    def multiply(inverse: Tensor) -> Tensor:
+        variance = variance_of(inverse)
+        if other == "unbiased":
+            made = 1 / ((variance * ratio).sqrt() + eps)
+        else:
+            made = (variance + (means[0].square() if other == "rms_norm" else 0.0) + eps).rsqrt()
+        return made.to(inverse.dtype).to(inverse.device)
 
-def _filled(
-    kind: type[LayerNorm] | type[UnbiasedNorm], gain: Tensor, bias: Tensor, eps: float
-) -> LayerNorm | UnbiasedNorm:
-    norm = kind(len(gain), eps=eps).requires_grad_(False)
-    norm.weight.copy_(gain)
-    norm.bias.copy_(bias)
-    return norm
+    edits: dict[str, Edit] = {"*.mean": forget_mean} if other == "rms_norm" else {}
+    return edits | {"*.inverse_deviation": multiply}

@@ -21,7 +21,7 @@ from transformer_core.analysis.stream.residual_sum import (
 )
 from transformer_core.bundle import Bundle
 from transformer_core.config import NormOrder, require_choice, require_index
-from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm
+from transformer_core.layers.normalization import LayerNorm, RmsNorm, UnbiasedNorm
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -172,6 +172,8 @@ def _norm_with_input(
 ) -> tuple[LayerNorm | UnbiasedNorm, Tensor, Tensor]:
     """Return a sublayer's norm, what goes into it (pos, d_model), and the recorded inverse deviation (pos, one)."""
     norm, before, after = norm_at(bundle, layer, sublayer)
+    if isinstance(norm, RmsNorm):
+        raise ValueError(f"bundle={bundle.name!r} has norm='rms_norm', which takes no mean away; it must take one away")
     return norm, vectors_at(trace, before), vectors_at(trace, after.replace("normalized", "inverse_deviation"))
 
 
