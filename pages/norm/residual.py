@@ -46,7 +46,7 @@ def _show(view: View) -> None:
             inner=significant(found.inner_difference),
         )
     )
-    order = "none" if not found.residual else found.norm_order
+    order = "none" if not found.residual else {"both": "output"}.get(found.norm_order, found.norm_order)
     show_prose(section("norm", f"identity_{order}"))
     _who_writes(view, answer, token)
     _growth(view, token)
