@@ -19,7 +19,7 @@ from pages.glass.cell import (
     show_sources,
 )
 from pages.glass.choice import choose_tensor, default_of
-from pages.glass.figures import Slice, slice_of, tensor_figure
+from pages.glass.figures import HEAD_AXES, Slice, slice_of, tensor_figure
 from pages.kit.asking import Answer
 from pages.kit.controls import Choice
 from pages.kit.device import device_of_model
@@ -80,7 +80,8 @@ def _labels(view: View, name: str, target_ids: tuple[int, ...] | None) -> dict[s
 
 def _heads(values: np.ndarray, axes: Sequence[str]) -> Choice[int]:
     """Return the choice of a head of a tensor, 0 where it has no heads."""
-    count = values.shape[axes.index("head")] if "head" in axes else 1
+    counts = [size for axis, size in zip(axes, values.shape, strict=True) if axis in HEAD_AXES]
+    count = counts[0] if counts else 1
     return Choice("glass_head", range(count), label="glass.head", kind=int)
 
 
@@ -133,7 +134,7 @@ def _keep_cell(cell: tuple[int, int] | None) -> None:
 def _figure(
     view: View, part: Slice, name: str, cell: tuple[int, int], labels: dict[str, tuple[str, ...]]
 ) -> MatrixFigure:
-    head = t("axis.head", number=part.head) if "head" in part.axes else ""
+    head = t("axis.head", number=part.head) if part.of_head else ""
     return tensor_figure(
         part,
         name,
@@ -161,7 +162,7 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
     name = choose_tensor(list(run.trace), default, part_place, tensor_place)
     found, labels = recompute(run, name), _labels(view, name, target_ids)
     with head_place:
-        head = _heads(found.values, found.axes).show() if "head" in found.axes else 0
+        head = _heads(found.values, found.axes).show() if HEAD_AXES & {*found.axes} else 0
         part = slice_of(found.values, found.axes, head)
     show_facts(site_of(name), found)
     cell = _cell(part)
@@ -177,7 +178,7 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
             figure = replace(figure, pins_for=("glass.cell", CELL))
             _follow(view, name, part, cell, target_ids)
         answer = _answer(view, found, bool(edits), target_ids)
-        of = {"head": part.head} if "head" in part.axes else {}
+        of = {"head": part.head} if part.of_head else {}
         show_matrix(figure, answer, key="glass_matrix", of=of, on_cell=_keep_cell)
         export_matrix(figure, answer, key="glass", of=of)
     with formula_place:

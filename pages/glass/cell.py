@@ -55,7 +55,7 @@ def show_definition(site: Site) -> None:
 
 def explained(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: Mapping[str, Sequence[str]]) -> Live:
     """Return where the cell is, what the model recorded there, and its formula with indices and then with numbers."""
-    places = [] if "head" not in part.axes else [t("axis.head", number=part.head)]
+    places = [] if not part.of_head else [t("axis.head", number=part.head)]
     for axis, place in zip((part.rows, part.cols), cell, strict=True):
         if axis != "batch":
             token = f" “{labels[axis][place]}”" if labels.get(axis) else ""

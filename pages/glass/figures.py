@@ -23,6 +23,8 @@ ROLES: dict[str, Role] = {
     "position_embedding": "positions",
     "position_bias": "positions",
 }  # all others: residual
+ROLES |= {"normalized_query": "query", "normalized_key": "key", "uncapped_scores": "weights"}
+HEAD_AXES = frozenset(("head", "kv_head"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,14 @@ class Slice:
     rows: str
     cols: str
 
+    @property
+    def of_head(self) -> bool:
+        """Whether the tensor has heads, of queries or of keys and values."""
+        return not HEAD_AXES.isdisjoint(self.axes)
+
     def index(self, cell: tuple[int, int]) -> tuple[int, ...]:
         """Return the index in the tensor of a cell (row, col) of the matrix."""
-        fixed = {"batch": 0, "head": self.head, "one": 0, self.rows: cell[0], self.cols: cell[1]}
+        fixed = {"batch": 0, "one": 0, self.rows: cell[0], self.cols: cell[1]} | dict.fromkeys(HEAD_AXES, self.head)
         return tuple(fixed[axis] for axis in self.axes)
 
     def strongest(self) -> tuple[int, int]:
@@ -70,8 +77,9 @@ def slice_of(values: np.ndarray, axes: tuple[str, ...], head: int) -> Slice:
     Shapes:
         values: any, one dimension for each of ``axes``
     """
-    place = tuple({"batch": 0, "head": head, "one": 0}.get(axis, slice(None)) for axis in axes)
-    rows, cols = ("batch", *(axis for axis in axes if axis not in ("batch", "head", "one")))[-2:]
+    taken = {"batch": 0, "one": 0} | dict.fromkeys(HEAD_AXES, head)
+    place = tuple(taken.get(axis, slice(None)) for axis in axes)
+    rows, cols = ("batch", *(axis for axis in axes if axis not in taken))[-2:]
     return Slice(np.atleast_2d(values[place]), axes, head, rows, cols)
 
 
@@ -113,7 +121,7 @@ def tensor_figure(
         cell=cell,
         quantity=leaf,
         title=name,
-        filename=name.replace(".", "_") + (f"_head{part.head}" if "head" in part.axes else ""),
+        filename=name.replace(".", "_") + (f"_head{part.head}" if part.of_head else ""),
         version=version,
     )
 

@@ -192,7 +192,8 @@ def mask_edits(chosen: Masked) -> Mapping[str, Edit]:
 
 def _explains(config: ModelConfig) -> bool:
     """Return whether a head's scores are plain scaled dot products, which the browser can compute again."""
-    return config.scoring == "dot_product" and config.scale_scores and config.positions != "alibi"
+    plain = config.scoring == "dot_product" and config.scale_scores and config.score_cap is None
+    return plain and config.positions != "alibi"
 
 
 def _winner(probabilities: np.ndarray) -> int:

@@ -17,7 +17,7 @@ from pages.language import plain, section, strings, t
 from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.room import Part
 from transformer_core.analysis.parts import position_vectors
-from transformer_core.analysis.positions.schemes import SchemeScores, score_schemes
+from transformer_core.analysis.positions.schemes import SchemeScores, rotary_of, score_schemes
 from transformer_core.bundle import Bundle
 from transformer_core.untrusted.bundle_files import BundleError
 
@@ -58,7 +58,8 @@ def _most_places(view: View) -> int:
 
 
 def _pairs(view: View) -> dict[str, str]:
-    count = (view.bundle.config.d_head or 0) // 2
+    config = view.bundle.config
+    count = (rotary_of(config).dims or config.d_head or 0) // 2
     return {"all": t("positions.pair_all")} | {str(pair): str(pair) for pair in range(count)}
 
 

@@ -104,7 +104,7 @@ def without_positions(*, prompt: Prompt) -> Finding:
     """
     bundle, encoding = prompt.bundle, prompt.encoding
     require_outcome(bundle, encoding)
-    after = read(bundle, encoding, sites=(), edits=order_edits(bundle.config.positions, None)).probabilities
+    after = read(bundle, encoding, sites=(), edits=order_edits(bundle.config, None)).probabilities
     return moved(read(bundle, encoding, sites=()).probabilities, after)
 
 

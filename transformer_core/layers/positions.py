@@ -128,6 +128,10 @@ class Rotary:
             config.rotary_fast,
         )
 
+    def pair(self, number: int, d_head: int) -> tuple[int, int]:
+        """Return the places of the two coordinates of a pair."""
+        return (number, number + (self.dims or d_head) // 2) if self.halves else (2 * number, 2 * number + 1)
+
     @property
     def growth(self) -> float:
         """What a turned vector is multiplied by."""
@@ -172,7 +176,7 @@ def _rotary_table(rotary: Rotary, start: int, end: int, d_head: int, device: tor
         return cos.float().to(device), sin.float().to(device)
 
 
-def rotate(x: Tensor, start: int = 0, rotary: Rotary = ROTARY) -> Tensor:
+def rotate(x: Tensor, start: int = 0, rotary: Rotary = ROTARY, *, back: bool = False) -> Tensor:
     """Turn each pair of coordinates by its position times the pair's angle (Su et al. 2021, eq. 15).
 
     Shapes:
@@ -181,8 +185,11 @@ def rotate(x: Tensor, start: int = 0, rotary: Rotary = ROTARY) -> Tensor:
     Args:
         start: position of the first vector.
         rotary: which pairs, and how far.
+        back: undo it.
     """
     cos, sin = _rotary_table(rotary, start, start + x.shape[-2], x.shape[-1], x.device)
+    if back:
+        cos, sin = cos / rotary.growth**2, -sin / rotary.growth**2
     dims = rotary.dims or x.shape[-1]
     turning, resting = x[..., :dims], x[..., dims:]
     if rotary.halves:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.engine import made, random_weights, small_bundle, small_tokenizer
+from tests.helpers.engine import TODAY, made, random_weights, small_bundle, small_tokenizer
 from transformer_core.analysis.attention.dropped import draw_weights, dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import attention_scope, head_off, heads_of_text, layer_looks
@@ -311,3 +311,13 @@ REFUSED = [
 def test_what_cannot_be_asked_is_told(call, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("options", ["llama", "gemma3", "multi_query"])
+def test_a_head_is_shown_with_the_keys_and_values_that_it_reads(options: str) -> None:
+    bundle = Bundle("today", made(Gpt, **TODAY[options]), small_tokenizer())
+    prompt = Prompt(bundle, "a glass box a glass bell", 12)
+    for head in range(bundle.config.n_heads):
+        found = heads_of_text(prompt=prompt, layer=1, head=head).steps
+        np.testing.assert_allclose(found.products / found.divisor, found.scores, atol=1e-5)
+        np.testing.assert_allclose(found.weights @ found.value, found.mixture, atol=1e-5)

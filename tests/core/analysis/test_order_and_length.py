@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.helpers import nightly_but
-from tests.helpers.engine import close, exactly, first_of, made
+from tests.helpers.engine import TODAY, close, exactly, first_of, made, tiny
 from transformer_core.analysis.positions import beyond
 from transformer_core.analysis.positions.beyond import LIVE, SCHEMES, beyond_live, train_short
 from transformer_core.analysis.positions.beyond_measured import FILE, beyond_measured, beyond_shipped, read_beyond
@@ -20,13 +20,12 @@ from transformer_core.analysis.positions.order_worth import (
     TREATMENTS,
     order_edits,
     shuffled_order,
-    turned_back,
     what_order_is_worth,
     what_order_is_worth_here,
 )
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy
-from transformer_core.layers.positions import rotate
+from transformer_core.layers.positions import ROTARY, Rotary, rotate
 from transformer_core.models import Bert, Classifier, Gpt, TokenClassifier, Translation
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -51,9 +50,13 @@ def english() -> Tokenizer:
     return Tokenizer.train("wordpiece", texts, vocab_size=300, lowercase=True)
 
 
-def test_turning_back_undoes_the_rotation() -> None:
-    x = torch.randn(2, 3, 9, 6, generator=torch.Generator().manual_seed(0))
-    close(turned_back(rotate(x)), x)
+TURNS = {name: Rotary.of_layer(tiny(**TODAY[name]), 1) for name in ("llama", "gemma3", "neox", "llama3", "yarn")}
+
+
+@pytest.mark.parametrize("rotary", [ROTARY, *TURNS.values()], ids=["paper", *TURNS])
+def test_turning_back_undoes_the_rotation(rotary: Rotary) -> None:
+    x = torch.randn(2, 3, 9, 8, generator=torch.Generator().manual_seed(0))
+    close(rotate(rotate(x, rotary=rotary), rotary=rotary, back=True), x)
 
 
 def test_special_tokens_keep_their_places() -> None:
@@ -69,7 +72,7 @@ def test_special_tokens_keep_their_places() -> None:
 def test_to_an_encoder_shuffled_positions_are_shuffled_tokens(kind: type, scheme: str) -> None:
     model = made(kind, positions=scheme, pooling="mean")
     order = shuffled_order((True, *[False] * 6), 1)
-    positions, _ = capture(model, IDS, sites=(), edits=order_edits(scheme, order))
+    positions, _ = capture(model, IDS, sites=(), edits=order_edits(model.config, order))
     tokens, _ = capture(model, IDS[:, order.argsort()], sites=())
     ours, theirs = first_of(positions), first_of(tokens)
     close(ours, theirs if kind is Classifier else theirs[:, order])
@@ -79,17 +82,17 @@ def test_to_an_encoder_shuffled_positions_are_shuffled_tokens(kind: type, scheme
 def test_without_positions_an_encoder_sees_a_bag(scheme: str) -> None:
     model = made(Classifier, positions=scheme)
     order = shuffled_order((True, *[False] * 6), 1)
-    edits = order_edits(scheme, None)
+    edits = order_edits(model.config, None)
     one, _ = capture(model, IDS, sites=(), edits=edits)
     other, _ = capture(model, IDS[:, order], sites=(), edits=edits)
     close(one, other)
 
 
-@pytest.mark.parametrize("scheme", POSITIONS)
-def test_the_order_as_it_is_changes_nothing(scheme: str) -> None:
-    model = made(Gpt, positions=scheme)
+@pytest.mark.parametrize("changes", [*({"positions": scheme} for scheme in POSITIONS), *TODAY.values()])
+def test_the_order_as_it_is_changes_nothing(changes: dict) -> None:
+    model = made(Gpt, **changes)
     usual, _ = capture(model, IDS, sites=())
-    edited, _ = capture(model, IDS, sites=(), edits=order_edits(scheme, torch.arange(7)))
+    edited, _ = capture(model, IDS, sites=(), edits=order_edits(model.config, torch.arange(7)))
     close(usual, edited)
 
 

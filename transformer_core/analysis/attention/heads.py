@@ -37,8 +37,9 @@ class HeadSteps:
         mixture: (query_pos, d_head)
 
     Args:
+        query, key: as they are scored: normalised and turned, where the model does so.
         products: query . key, recomputed here; all else is as the model computed it.
-        divisor: sqrt(d_head).
+        divisor: sqrt(d_head), or of the width that the model has in its place.
     """
 
     query: np.ndarray
@@ -52,13 +53,16 @@ class HeadSteps:
     divisor: float
 
 
-def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
+def head_steps(trace: Trace, scope: str, head: int, *, width: float | None = None) -> HeadSteps:
     """Return the steps of one dot-product head of the first sentence of a batch.
+
+    Its keys and values are those of the head of keys and values that it reads.
 
     Args:
         trace: with every site of the attention at `scope`.
         scope: such as ``encoder.layer0.self_attention``.
         head: from 0.
+        width: score_width of the model's config.
 
     Raises:
         ValueError: there is no such head.
@@ -68,11 +72,16 @@ def head_steps(trace: Trace, scope: str, head: int) -> HeadSteps:
         raise ValueError(f"head={head} must be from 0 to {n_heads - 1}")
 
     def array(leaf: str) -> np.ndarray:
-        return trace[f"{scope}.{leaf}"][0, head].float().cpu().numpy()
+        of_all = trace[f"{scope}.{leaf}"][0]  # (head or kv_head, pos, ...)
+        return of_all[head * len(of_all) // n_heads].float().cpu().numpy()
 
-    query, key = (array(f"rotated_{leaf}" if f"{scope}.rotated_{leaf}" in trace else leaf) for leaf in ("query", "key"))
+    def scored(role: str) -> np.ndarray:
+        forms = (f"rotated_{role}", f"normalized_{role}", role)
+        return array(next(form for form in forms if f"{scope}.{form}" in trace))
+
+    query, key = scored("query"), scored("key")
     masked_scores, weights = array("masked_scores"), array("weights")
-    products, divisor = query @ key.T, math.sqrt(query.shape[1])
+    products, divisor = query @ key.T, math.sqrt(width or query.shape[1])
     return HeadSteps(
         query,
         key,
@@ -123,7 +132,8 @@ def heads_of_text(*, prompt: Prompt, layer: int, head: int) -> Heads:
     encoding = prompt.encoding
     scope = attention_scope(bundle, layer)
     reading = read_attention(bundle, encoding, sites=(WEIGHTS, f"{scope}.*"))
-    return Heads(reading.probabilities, stacked_weights(reading.trace), head_steps(reading.trace, scope, head))
+    steps = head_steps(reading.trace, scope, head, width=bundle.config.score_width)
+    return Heads(reading.probabilities, stacked_weights(reading.trace), steps)
 
 
 def read_attention(bundle: Bundle, encoding: Encoding, *, sites: tuple[str, ...] = (WEIGHTS,)) -> Prediction:

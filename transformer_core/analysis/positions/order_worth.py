@@ -6,6 +6,7 @@ After Sinha et al. 2021, who shuffle words in training; here the model is alread
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,23 +14,13 @@ from torch import Tensor
 
 from transformer_core.analysis.positions.order_cases import NOT_ASKED, Cases, cases_of_reviews, cases_of_text
 from transformer_core.bundle import Bundle
-from transformer_core.layers.positions import rotate
+from transformer_core.config import ModelConfig
+from transformer_core.layers.positions import Rotary, rotate
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 
 TREATMENTS = ("kept", "positions_shuffled", "positions_removed", "tokens_shuffled")
-
-
-def turned_back(x: Tensor) -> Tensor:
-    """Undo `rotate`: turn each pair of coordinates by minus its position's angle.
-
-    Shapes:
-        x: (batch, head, pos, d_head); returns: the same
-    """
-    mirror = torch.ones(x.shape[-1], device=x.device)
-    mirror[1::2] = -1.0
-    return rotate(x * mirror) * mirror
 
 
 def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
@@ -44,14 +35,14 @@ def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
     return order
 
 
-def order_edits(scheme: str, order: Tensor | None, *, stack: str = "*") -> Mapping[str, Edit]:
+def order_edits(config: ModelConfig, order: Tensor | None, *, stack: str = "*") -> Mapping[str, Edit]:
     """Return the edits that give token i the position order[i], or no position where order is None.
 
     Vectors that are added are permuted, or zero. Rotary queries and keys are turned back and then by their new
     places' angles; ALiBi's penalties take their new places' distances.
 
     Args:
-        scheme: positions of the model's config.
+        config: the model's.
         order: (pos,), a permutation; None takes all positions away.
         stack: a pattern of the stacks whose positions these are, by default all.
     """
@@ -60,18 +51,22 @@ def order_edits(scheme: str, order: Tensor | None, *, stack: str = "*") -> Mappi
     def vectors(x: Tensor) -> Tensor:  # (pos, d_model), or of each text
         return torch.zeros_like(x) if order is None else x[..., order, :]
 
-    def turns(x: Tensor) -> Tensor:  # (batch, head, pos, d_head)
-        plain = turned_back(x)
-        return plain if order is None else rotate(plain[:, :, back])[:, :, order]
+    def turns(rotary: Rotary, x: Tensor) -> Tensor:  # (batch, head, pos, d_head)
+        plain = rotate(x, rotary=rotary, back=True)
+        return plain if order is None else rotate(plain[:, :, back], rotary=rotary)[:, :, order]
 
     def penalties(x: Tensor) -> Tensor:  # (head, query_pos, key_pos)
         return torch.zeros_like(x) if order is None else x[:, order][:, :, order]
 
-    if scheme == "none":
+    if config.positions == "none":
         return {}
-    if scheme == "rotary":
-        return {f"{stack}.rotated_query": turns, f"{stack}.rotated_key": turns}
-    if scheme == "alibi":
+    if config.positions == "rotary":
+        return {
+            f"{stack}.layer{layer}.self_attention.rotated_{role}": partial(turns, Rotary.of_layer(config, layer))
+            for layer in range(config.n_layers)
+            for role in ("query", "key")
+        }
+    if config.positions == "alibi":
         return {f"{stack}.position_bias": penalties}
     return {f"{stack}.position_embedding": vectors}
 
@@ -214,7 +209,7 @@ def _guesses(bundle: Bundle, case: Cases, way: str, order: Tensor | None = None)
     if order is not None and way == "tokens_shuffled":
         ids = ids[:, order.argsort()]
     elif way != "kept":
-        edits = order_edits(bundle.config.positions, order, stack="*" if case.written is None else "encoder.*")
+        edits = order_edits(bundle.config, order, stack="*" if case.written is None else "encoder.*")
     device = next(bundle.model.parameters()).device
     read = [part.to(device) for part in (ids, case.written) if part is not None]
     output, _ = capture(bundle.model, *read, sites=(), edits=edits)

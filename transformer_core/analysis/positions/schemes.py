@@ -6,6 +6,7 @@ Vaswani et al. 2017, section 3.5; Gehring et al. 2017 (learned); Su et al. 2021 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,7 +15,8 @@ from torch import Tensor
 from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.order_worth import order_edits
 from transformer_core.bundle import Bundle
-from transformer_core.layers.positions import alibi_bias, rotate, sinusoidal_table
+from transformer_core.config import ModelConfig
+from transformer_core.layers.positions import ROTARY, Rotary, alibi_bias, rotate, sinusoidal_table
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
 
@@ -89,7 +91,7 @@ def score_schemes(
     """
     config = prompt.bundle.config
     encoding = prompt.encoding
-    pairs = (config.d_head or 0) // 2
+    pairs = (rotary_of(config).dims or config.d_head or 0) // 2
     bounds = {
         "place": (place, 0, len(encoding) - 1),
         "head": (head, 0, config.n_heads - 1),
@@ -103,7 +105,7 @@ def score_schemes(
     vectors, learned_from = _learned_table(config.d_model, length, learned)
     tables = {"sinusoidal": sinusoidal_table(length, config.d_model), "learned": vectors}
     query, key = _content(prompt.bundle, ids, head)
-    terms = _terms(query, key, tables, config.n_heads, head, pair)
+    terms = _terms(query, key, tables, config, head, pair)
     seen = [_seen(prompt.bundle, ids, scheme, tables, head) for scheme in SCHEMES]
     return SchemeScores(
         schemes=SCHEMES,
@@ -135,20 +137,29 @@ def _learned_table(d_model: int, length: int, learned: Bundle | None) -> tuple[T
 def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     """Return query and key of the head, (pos, d_head), without any positions."""
     sites = (f"*{ATTENTION}.query", f"*{ATTENTION}.key")
-    edits = order_edits(bundle.config.positions, None)
+    edits = order_edits(bundle.config, None)
     token_ids = ids.to(next(bundle.model.parameters()).device)
     _, trace = capture(bundle.model, token_ids, sites=(*sites, WEIGHTS), edits=edits, until=WEIGHTS)
-    query, key = (trace.stack(site)[0, 0, head].float().cpu() for site in sites)
+    heads = (head, bundle.config.kv_head(head))
+    query, key = (trace.stack(site)[0, 0, one].float().cpu() for site, one in zip(sites, heads, strict=True))
     return query, key
 
 
-def _terms(query: Tensor, key: Tensor, tables: Mapping[str, Tensor], n_heads: int, head: int, pair: int) -> np.ndarray:
+def rotary_of(config: ModelConfig) -> Rotary:
+    """Return the rotary positions of the first layer, or where the model has others those of the paper."""
+    return Rotary.of_layer(config, 0) if config.positions == "rotary" else ROTARY
+
+
+def _terms(
+    query: Tensor, key: Tensor, tables: Mapping[str, Tensor], config: ModelConfig, head: int, pair: int
+) -> np.ndarray:
+    rotary, n_heads = rotary_of(config), config.n_heads
     if pair >= 0:
         kept = torch.zeros(query.shape[-1])
-        kept[2 * pair : 2 * pair + 2] = 1.0
+        kept[[*rotary.pair(pair, len(kept))]] = 1.0
         query, key = query * kept, key * kept
     length = len(query)
-    turned_query, turned_key = (rotate(x[None, None])[0, 0] for x in (query, key))  # (pos, d_head)
+    turned_query, turned_key = (rotate(x[None, None], rotary=rotary)[0, 0] for x in (query, key))  # (pos, d_head)
     terms = {
         "none": torch.zeros(length, length),
         "rotary": turned_query @ turned_key.T / math.sqrt(query.shape[-1]),
@@ -163,13 +174,14 @@ def _seen(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the head's scores and weights, (query_pos, key_pos), with the scheme in place of the model's own."""
     device = next(bundle.model.parameters()).device
-    edits: dict[str, Edit] = dict(order_edits(bundle.config.positions, None))
+    edits: dict[str, Edit] = dict(order_edits(bundle.config, None))
     reached = ids.shape[1]
     if scheme in tables:
         reached = int(tables[scheme].isfinite().all(-1).sum())
         edits["*embedding.residual"] = lambda x: x + tables[scheme][:reached].to(device)
     if scheme == "rotary":
-        edits |= {f"*{ATTENTION}.query": rotate, f"*{ATTENTION}.key": rotate}
+        turn = partial(rotate, rotary=rotary_of(bundle.config))
+        edits |= {f"*{ATTENTION}.query": turn, f"*{ATTENTION}.key": turn}
     if scheme == "alibi":
         edits[f"*{ATTENTION}.scores"] = lambda x: x + alibi_bias(x.shape[1], x.shape[2], x.shape[3], x.device)
     sites = (f"*{ATTENTION}.scores", WEIGHTS)

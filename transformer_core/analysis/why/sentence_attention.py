@@ -101,7 +101,7 @@ def sentence_attention(prompt: Prompt) -> SentenceAttention:
 
 def _layer(trace: Trace, number: int, bundle: Bundle) -> LayerAttention:
     config, scope = bundle.config, f"encoder.layer{number}.self_attention"
-    read_there = f"{scope}.norm.normalized" if config.norm_order == "pre" else bundle.reader.stages[number]
+    read_there, share = bundle.reader.wiring.into(scope), config.n_heads // config.kv_heads
 
     def tensor(leaf: str) -> Tensor:
         return trace[f"{scope}.{leaf}"][0].float().cpu()
@@ -112,7 +112,7 @@ def _layer(trace: Trace, number: int, bundle: Bundle) -> LayerAttention:
     return LayerAttention(
         trace[read_there][0].float().cpu(),
         tensor(f"{turned}query"),
-        tensor(f"{turned}key"),
+        tensor(f"{turned}key").repeat_interleave(share, 0),
         scores,
         tensor("weights"),
         bias,
