@@ -35,7 +35,7 @@ def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
     return order
 
 
-def order_edits(config: ModelConfig, order: Tensor | None, *, stack: str = "*") -> Mapping[str, Edit]:
+def order_edits(config: ModelConfig, order: Tensor | None, *, stack: str = "*", first: bool = False) -> Mapping[str, Edit]:
     """Return the edits that give token i the position order[i], or no position where order is None.
 
     Vectors that are added are permuted, or zero. Rotary queries and keys are turned back and then by their new
@@ -44,7 +44,8 @@ def order_edits(config: ModelConfig, order: Tensor | None, *, stack: str = "*") 
     Args:
         config: the model's.
         order: (pos,), a permutation; None takes all positions away.
-        stack: a pattern of the stacks whose positions these are, by default all.
+        stack: a pattern of what the names of the stacks whose positions these are begin with, by default all.
+        first: of a pass that ends in the first layer.
     """
     back = None if order is None else order.argsort()
 
@@ -62,13 +63,13 @@ def order_edits(config: ModelConfig, order: Tensor | None, *, stack: str = "*") 
         return {}
     if config.positions == "rotary":
         return {
-            f"{stack}.layer{layer}.self_attention.rotated_{role}": partial(turns, Rotary.of_layer(config, layer))
-            for layer in range(config.n_layers)
+            f"{stack}layer{layer}.self_attention.rotated_{role}": partial(turns, Rotary.of_layer(config, layer))
+            for layer in range(1 if first else config.n_layers)
             for role in ("query", "key")
         }
     if config.positions == "alibi":
-        return {f"{stack}.position_bias": penalties}
-    return {f"{stack}.position_embedding": vectors}
+        return {f"{stack}position_bias": penalties}
+    return {f"{stack}position_embedding": vectors}
 
 
 MEASURES = {"classifier": "accuracy", "bert": "accuracy", "gpt": "nats", "translation": "nats"}

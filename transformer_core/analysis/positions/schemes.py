@@ -137,7 +137,7 @@ def _learned_table(d_model: int, length: int, learned: Bundle | None) -> tuple[T
 def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     """Return query and key of the head, (pos, d_head), without any positions."""
     sites = (f"*{ATTENTION}.query", f"*{ATTENTION}.key")
-    edits = order_edits(bundle.config, None)
+    edits = order_edits(bundle.config, None, first=True)
     token_ids = ids.to(next(bundle.model.parameters()).device)
     _, trace = capture(bundle.model, token_ids, sites=(*sites, WEIGHTS), edits=edits, until=WEIGHTS)
     heads = (head, bundle.config.kv_head(head))
@@ -174,7 +174,7 @@ def _seen(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the head's scores and weights, (query_pos, key_pos), with the scheme in place of the model's own."""
     device = next(bundle.model.parameters()).device
-    edits: dict[str, Edit] = dict(order_edits(bundle.config, None))
+    edits: dict[str, Edit] = dict(order_edits(bundle.config, None, first=True))
     reached = ids.shape[1]
     if scheme in tables:
         reached = int(tables[scheme].isfinite().all(-1).sum())
