@@ -25,8 +25,10 @@ from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
+from transformer_core.analysis.lab.heads_off import few_heads
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
+from transformer_core.analysis.lab.weight_curve import weight_curve
 from transformer_core.prompt import Prompt
 
 TEXTS = {
@@ -105,6 +107,41 @@ def test_two_shares_on_built_in_texts_have_their_intervals_and_are_told_apart_by
     assert metrics(app)["right, changed"] == f"{found.accuracy[1]:.1%}"
     assert f"of 200 texts, {found.difference.worse} " in told(app)
     assert said in told(app)
+
+
+PASTED = "A dull film.\tnegative\nI loved it.\tpositive\nNot my thing.\tnegative"
+
+
+def test_a_pasted_set_is_what_all_three_measures_read_and_its_link_has_it() -> None:
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    among = (("A dull film.", 0), ("I loved it.", 1), ("Not my thing.", 0))
+    chosen = {"lab_set": "pasted", "lab_pasted": PASTED}
+    app = lab("heads", lab_off="encoder.0.0", lab_on_set="on", lab_few="on", lab_on="set", shown="lab_orders", **chosen)
+    changes = (("head", "encoder.layer0.self_attention", 0, "zero"),)
+    found = intervene_on_set(bundle=bundle, changes=changes, among=among)
+    assert metrics(app)["right, as it is"] == f"{found.accuracy[0]:.1%}"
+    assert "3 of the 3 texts of your set" in told(app)
+    few = few_heads(prompt=read_here(), on="set", among=among)
+    assert f"at random {few.areas[2]:.3f}" in told(app)
+    assert app.query_params["lab_pasted"] == [PASTED]
+    app = lab("weights", lab_curve="on", lab_curve_operation="prune", shown="lab_breaks", **chosen)
+    curve = weight_curve(prompt=read_here(), parameter=app.selectbox("lab_matrix@lab").value, operation="prune", among=among)
+    assert curve.breaks < 0 or f"of {curve.whole:.1%} before" in told(app)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"lab_set": "file"}, "bring the file again"),
+        ({"lab_set": "pasted"}, "must be pasted again"),
+        ({"lab_set": "pasted", "lab_pasted": "好电影\t1\n很难看\t0"}, "% of the tokens of these texts are unknown to"),
+        ({"lab_set": "pasted", "lab_pasted": "A dull film.\tdull"}, "is no class of"),
+    ],
+)
+def test_a_set_that_is_not_there_or_cannot_be_read_is_told(chosen: dict[str, str], said: str) -> None:
+    app = lab("heads", lab_off="encoder.0.0", lab_on_set="on", **chosen)
+    assert said in told(app).replace("\\", "")
+    assert "Give a set of texts that can be read first." in told(app)
 
 
 def test_the_model_of_a_run_is_measured_and_steered_by_its_own_texts(

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import pairwise
 from random import Random
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_core.analysis.encoder.two_sentences import aligned
-from transformer_core.bundle import Bundle
+from transformer_core.bundle import Answered, Bundle
 from transformer_core.config import require_index
 from transformer_core.generation.sampling import greedy
 from transformer_core.generation.translate import translate
@@ -34,10 +34,12 @@ NONE = -100  # no answer is asked for here
 MOST_TOKENS_AT_ONCE = 4_096
 MOST_WORDS = 96
 MOST_SET_TOKENS = 64  # of a text that a model is measured on
+MOST_GIVEN_TOKENS = 128  # of a text that somebody gives for that
 MOST_UNKNOWN = 0.3  # of the tokens of such texts
 MOST_KEPT = 256  # findings of a model
 OPINIONS = ("negative", "positive")  # of the built-in reviews, 0 and 1
 
+Among = Literal["held_out", "built_in"] | tuple[Answered, ...] | None  # texts; None: held-out where there are any
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -331,42 +333,82 @@ def text_cases(bundle: Bundle, texts: Sequence[str]) -> Cases:
     return _texts(bundle, encodings, [{} for _ in encodings])
 
 
-def knows_answers(bundle: Bundle) -> bool:
-    """Return whether right answers to measured_cases are known, or only what the model itself finds."""
+@per_model
+def answered_by(bundle: Bundle, rows: tuple[tuple[str, str], ...]) -> tuple[Answered, ...]:
+    """Return a given set with its answers as a model has them: of a classifier the numbers of its classes.
+
+    Args:
+        rows: each text with its answer as it was written, "" where it has none: the name of a class, whatever its
+            case, or its number from 0; or a target. What a model finds in the text itself needs none.
+
+    Raises:
+        ValueError: the model answers nothing, has no such class, or can read too few tokens of the texts.
+    """
+    bundle.must_ask()
     asks = bundle.reader.asks
-    opinions = [label.lower() for label in bundle.labels] == list(OPINIONS)
-    return bundle.read_held_out is not None or (opinions if asks == "class" else asks != "words")
+    classes = {str(number): number for number in range(len(bundle.labels))}
+    classes |= {label.strip().lower(): number for number, label in enumerate(bundle.labels)}
+    found: list[Answered] = []
+    for text, answer in rows:
+        if asks == "class" and answer and answer.strip().lower() not in classes:
+            raise ValueError(
+                f"label={answer!r:.60} is no class of bundle={bundle.name!r}; it must be one of "
+                f"{', '.join(bundle.labels)[:200]}, or its number from 0"
+            )
+        known = classes.get(answer.strip().lower()) if asks == "class" else (answer or None if asks == "words" else None)
+        found.append((text, known))
+    among = tuple(found)
+    _require_known(bundle, _encoded(bundle, [text for text, _ in among], among), among)
+    return among
+
+
+def knows_answers(bundle: Bundle, among: Among = None) -> bool:
+    """Return whether right answers to measured_cases are known, or only what the model itself finds.
+
+    Args:
+        among: as of measured_cases.
+    """
+    asks = bundle.reader.asks
+    if asks in ("next", "masked"):
+        return True
+    if isinstance(among, tuple):
+        return all(answer is not None for _, answer in among)
+    if among != "built_in" and bundle.read_held_out is not None:
+        return True
+    return asks == "class" and [label.lower() for label in bundle.labels] == list(OPINIONS)
 
 
 @per_model
-def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
+def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0, among: Among = None) -> Cases:
     """Return texts that the model never learned from, with their answers: those that its run held out, else built-in
-    ones, which no shipped model has learned from.
+    ones, which no shipped model has learned from; or those that somebody gives.
 
     A classifier is asked for the label that a text has, a translation for the target. Where nobody knows that, as of
     an opened model, it is asked for what it finds itself. A language model is asked for each next token, and a BERT for
     one hidden token a text.
 
+    Args:
+        count: how many at most; of more, so many are drawn.
+        seed: of the draw.
+        among: which texts: "held_out", "built_in", or a set as answered_by returns it; None for those that were held
+            out, and built-in ones where there are none.
+
     Raises:
-        ValueError: the model answers nothing, can read none of the texts, or knows too few tokens of the built-in ones.
+        ValueError: the model answers nothing, can read none of the texts, knows too few tokens of those that are not
+            its run's own, or is no run's whose held-out texts could be read.
     """
     bundle.must_ask()
     asks = bundle.reader.asks
-    if bundle.read_held_out is None:
-        texts = _built_in_texts(bundle, count, seed)
-    else:
-        held_out = dict(bundle.read_held_out())
-        texts = dict(Random(seed).sample(list(held_out.items()), min(count, len(held_out))))
-    encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
+    texts = _texts_among(bundle, count, seed, among)
     fewest = 2 if asks == "next" else 1
-    encodings = sorted((one for one in encodings if len(one.own) >= fewest), key=len)
-    _require_known(bundle, encodings)
+    encodings = sorted((one for one in _encoded(bundle, list(texts), among) if len(one.own) >= fewest), key=len)
+    _require_known(bundle, encodings, among)
     if asks == "words":
-        if knows_answers(bundle):
+        if knows_answers(bundle, among):
             return _targets(bundle, encodings, [str(texts[one.text]) for one in encodings])
         return _targets(bundle, encodings, translate(bundle, [one.text for one in encodings], width=1, most=MOST_WORDS))
     if asks == "class":
-        if knows_answers(bundle):
+        if knows_answers(bundle, among):
             return _texts(bundle, encodings, [{0: int(texts[one.text] or 0)} for one in encodings])
         cases = _texts(bundle, encodings, [{0: 0} for _ in encodings])
         with torch.inference_mode():
@@ -375,6 +417,24 @@ def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
     if asks == "masked":
         return _hidden(bundle, encodings, seed)
     return _texts(bundle, encodings, [_nexts(encoding) for encoding in encodings])
+
+
+def _texts_among(bundle: Bundle, count: int, seed: int, among: Among) -> dict[str, str | int | None]:
+    """Return so many texts with their answers."""
+    if among == "held_out" and bundle.read_held_out is None:
+        raise ValueError(f"among='held_out' needs the model of a run; bundle={bundle.name!r} has no held-out texts")
+    if isinstance(among, tuple):
+        there = dict(among)
+    elif among != "built_in" and bundle.read_held_out is not None:
+        there = dict(bundle.read_held_out())
+    else:
+        return _built_in_texts(bundle, count, seed)
+    return dict(Random(seed).sample(list(there.items()), min(count, len(there))))
+
+
+def _encoded(bundle: Bundle, texts: list[str], among: Among) -> Sequence[Encoding]:
+    most = MOST_GIVEN_TOKENS if isinstance(among, tuple) else MOST_SET_TOKENS
+    return bundle.tokenizer.encode_batch(texts, max_len=min(most, bundle.config.max_len))
 
 
 def _built_in_texts(bundle: Bundle, count: int, seed: int) -> dict[str, str | int | None]:
@@ -387,13 +447,14 @@ def _built_in_texts(bundle: Bundle, count: int, seed: int) -> dict[str, str | in
     return texts
 
 
-def _require_known(bundle: Bundle, encodings: Sequence[Encoding]) -> None:
+def _require_known(bundle: Bundle, encodings: Sequence[Encoding], among: Among) -> None:
     own = [one.unknown[place] for one in encodings for place in one.own]
     if not own:
         raise ValueError(f"bundle={bundle.name!r} can read none of the texts that it would be measured on")
-    if bundle.read_held_out is None and sum(own) / len(own) > MOST_UNKNOWN:
+    of_run = among in (None, "held_out") and bundle.read_held_out is not None
+    if not of_run and sum(own) / len(own) > MOST_UNKNOWN:
         raise ValueError(
-            f"{sum(own) / len(own):.0%} of the tokens of the built-in texts are unknown to bundle={bundle.name!r}; "
+            f"{sum(own) / len(own):.0%} of the tokens of these texts are unknown to bundle={bundle.name!r}; "
             f"to be measured on them it must know {1 - MOST_UNKNOWN:.0%}"
         )
 
