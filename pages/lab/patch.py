@@ -255,6 +255,8 @@ def _agreement(found: PatchMap) -> str:
         "lab.patch_agreement",
         correlation=f"{found.correlation:+.2f}",
         rho=f"{found.agreement.rho:+.2f}",
+        count=found.agreement.count,
+        left_out=found.exact.size + found.heads.size - found.agreement.count,
         unpaired=found.unpaired,
     )
 

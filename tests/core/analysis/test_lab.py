@@ -275,6 +275,28 @@ def test_the_model_of_a_run_is_measured_on_what_its_run_held_out(name: str) -> N
             assert bundle.of_target.decode([one for one in found.answers[row].tolist() if one >= 0]) == held_out[text]
 
 
+@pytest.mark.parametrize(("name", "nothing"), [("sentiment", 21), ("gpt", 54)])
+def test_the_correlation_has_the_heads_map_and_leaves_out_what_is_0_by_construction(name: str, nothing: int) -> None:
+    """Of a classifier that reads [CLS], 7 places of the last layer's three maps; of a GPT all before the changed word,
+    and all but the last place of the last layer."""
+    bundle, (text, other) = shipped(name), TEXTS[name]
+    if name == "gpt":
+        text, other = "Lily had a dog. The dog's name was", "Lily had a cat. The cat's name was"
+    (stack,) = patched_stacks(bundle)
+    found = patch_map(prompt=Prompt(bundle, text, 64), other=Prompt(bundle, other, 64), stack=stack)
+    exact, estimate = (
+        np.concatenate([one.ravel(), heads.ravel()])
+        for one, heads in ((found.exact, found.heads), (found.estimate, found.heads_estimate))
+    )
+    counts = estimate != 0
+    assert int((~counts).sum()) == nothing
+    assert np.abs(exact[~counts]).max() < 1e-5
+    assert found.heads.size >= 24
+    assert found.agreement.count == exact.size - nothing
+    assert found.correlation == pytest.approx(np.corrcoef(exact[counts], estimate[counts])[0, 1])
+    assert found.correlation != pytest.approx(np.corrcoef(exact, estimate)[0, 1], abs=1e-5)
+
+
 GIVEN = (("a glass bell rings", "Positive"), ("the box was not good", "0"), ("a film rings", "NEGATIVE"))
 
 

@@ -28,8 +28,8 @@ def test_tables_and_lines_give_the_same_rows(source: bytes, name: str) -> None:
 
 
 def test_a_file_called_csv_needs_no_names_of_columns() -> None:
-    source = b'"Good, really.";positive\n"Not good at all.";negative\nVery bad indeed.;negative'
-    rows = (ROWS[0], ("Not good at all.", "negative"), ("Very bad indeed.", "negative"))
+    source = b'"Good, really.";positive\n"Not good at all.";negative\nI like it a lot.;positive'
+    rows = (ROWS[0], ("Not good at all.", "negative"), ("I like it a lot.", "positive"))
     assert read_answered(source, name="set.csv").rows == rows
 
 

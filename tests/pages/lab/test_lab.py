@@ -123,7 +123,7 @@ def test_a_pasted_set_is_what_all_three_measures_read_and_its_link_has_it() -> N
     assert "3 of the 3 texts of your set" in told(app)
     few = few_heads(prompt=read_here(), on="set", among=among)
     assert f"at random {few.areas[2]:.3f}" in told(app)
-    assert app.query_params["lab_pasted"] == [PASTED]
+    assert app.query_params["lab_pasted"] == PASTED
     app = lab("weights", lab_curve="on", lab_curve_operation="prune", shown="lab_breaks", **chosen)
     curve = weight_curve(prompt=read_here(), parameter=app.selectbox("lab_matrix@lab").value, operation="prune", among=among)
     assert curve.breaks < 0 or f"of {curve.whole:.1%} before" in told(app)
