@@ -169,6 +169,10 @@ def _draw_curve(answer: Answer[WeightCurve], operation: str) -> None:
         height=360,
     )
     show_chart(chart, answer, key="lab_curve_chart", stem="lab_weight_curve", label=t("lab.curve"))
+    series = {t("lab.curve_edit"): found.text, t("lab.curve_whole"): np.full(len(found.strengths), found.text_whole)}
+    up = Side(t("lab.curve_up_text"))
+    chart = curves(found.strengths, series, across=across, up=up, at=broken, height=220)
+    show_chart(chart, answer, key="lab_curve_text_chart", stem="lab_weight_curve_text", label=t("lab.curve_up_text"))
 
 
 WEIGHTS = Part("lab", "weights", _show, sites=None)

@@ -61,7 +61,7 @@ def test_two_runs_are_set_side_by_side(language: str, tmp_path: Path) -> None:
     said, word = told(app), words(language)
     assert f"| {word['setting.activation']} | **GELU** | **ReLU** |" in said
     assert word["setting.dropout"] not in said
-    assert f"| {word['measure.held_out_accuracy']} | **97.0%** | 60.0% | -37.0 |" in said
+    assert f"| {word['measure.held_out_accuracy']} | **97.0%** | 60.0% | −37.0 |" in said
     assert word["compare.many"].format(count=2) not in said
     assert app.get("vega_lite_chart")
 

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
+from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import heads_in
 from pages.lab.log import rows_from
@@ -200,13 +201,44 @@ def test_a_stroke_over_a_summary_writes_all_that_each_cell_stands_for() -> None:
     assert part.painted(((0, 2), (11, 40))) == ((1, 2, 1, 2), (3, 5, 1, 1))
 
 
-@pytest.mark.parametrize(
-    "said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000, OUTSIDE]
-)
-def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
-    app = lab("weights", lab_weights=said)
+STRANGE, BROKEN = "1 edit of this link is left out: this model has no such matrix", "edits of this link cannot be read"
+LINKS = [("[", BROKEN), ("[1]", BROKEN), ('[{"code": 3}]', BROKEN), ("[" * 9_000, BROKEN), (OUTSIDE, STRANGE)]
+
+
+@pytest.mark.parametrize(("given", "said"), [*LINKS, ('[{"code": ["x","zero",0,0,[]],"on":1}]', STRANGE)])
+def test_a_broken_link_leaves_the_weights_alone_and_is_told(given: str, said: str) -> None:
+    app = lab("weights", lab_weights=given)
     assert not app.exception
     assert metrics(app)["change, nats"] == "0"
+    assert said in told(app)
+
+
+@pytest.mark.parametrize(("count", "beyond"), [(MOST_EDITS, 0), (MOST_EDITS + 1, 1), (MOST_EDITS + 3, 3)])
+def test_edits_beyond_the_bound_are_counted_in_words(count: int, beyond: int) -> None:
+    edits = [{"code": [QUERY, "scale", 1.0, 0, []], "on": False}] * count
+    app = lab("weights", lab_weights=json.dumps(edits))
+    assert f"{MOST_EDITS}**" in told(app)
+    assert ("left out" in told(app)) == (beyond > 0)
+    if beyond:
+        assert f"{beyond} {'edit' if beyond == 1 else 'edits'} of this link" in told(app)
+
+
+def test_a_curve_over_strengths_is_drawn_of_the_set_and_of_the_text() -> None:
+    app = lab("weights", lab_curve="on", lab_curve_operation="scale", shown="lab_breaks")
+    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+    assert any("ln p of the answer to this text, nats" in json.dumps(chart) for chart in charts), len(charts)
+
+
+def test_of_a_second_text_that_is_too_long_the_part_read_is_told() -> None:
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    count = len(bundle.tokenizer.encode("good " * 126))
+    assert count == 128
+    for times, said in ((126, False), (127, True)):
+        other = "good " * times
+        for app in (lab("side", lab_other=other), first_screen("encoder", encoder_part="edit", encoder_other=other)):
+            assert ("The first 128 of 129 tokens are read." in told(app)) == said
+
+
 
 
 def test_two_texts_that_are_answered_alike_are_told() -> None:
