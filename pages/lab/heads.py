@@ -35,9 +35,9 @@ from pages.lab.text_set import show_set
 from pages.language import plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.lab.cases import Among
 from transformer_core.analysis.lab.changes import Code, attentions
 from transformer_core.analysis.lab.heads_off import ORDERS, Boards, FewHeads, few_heads, head_boards
+from transformer_core.analysis.lab.text_sets import Among
 
 LECTURE = "the_lab"
 CLEARLY = 0.02  # of the areas, which lie between 0 and 1

@@ -17,9 +17,9 @@ from pages.kit.verdict import Number, Verdict, class_word, show_number, show_ver
 from pages.kit.waiting import awaited_or_why
 from pages.lab.log import offer_row
 from pages.language import t
-from transformer_core.analysis.lab.cases import Among, knows_answers
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
+from transformer_core.analysis.lab.text_sets import Among, knows_answers
 
 N_CONTROLS = 19  # so that a change like any of them lies outside their range once in ten times
 OWN = "own"

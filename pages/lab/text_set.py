@@ -1,4 +1,4 @@
-"""The set of texts that the Lab's measures are asked on: a run's own held-out ones, built-in ones, or a person's own."""
+"""The set of texts that the Lab measures on: a run's own held-out ones, built-in ones, or a person's own."""
 
 import streamlit as st
 
@@ -8,7 +8,7 @@ from pages.kit.header import View
 from pages.kit.refusals import in_own_words
 from pages.kit.uploads import upload
 from pages.language import joined, plain, t
-from transformer_core.analysis.lab.cases import MOST_GIVEN_TOKENS, Among, answered_by, knows_answers
+from transformer_core.analysis.lab.text_sets import MOST_GIVEN_TOKENS, Among, answered_by, knows_answers
 from transformer_core.untrusted.tables.answered import LONGEST, MOST_TEXTS, AnsweredTexts, read_answered
 
 FILE = "lab_set_file"

@@ -21,9 +21,9 @@ from pages.lab.text_set import show_set
 from pages.language import plain, t
 from pages.room import Part
 from pages.serving.owners import may_change
-from transformer_core.analysis.lab.cases import Among
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS, beginning_of, heal_spec
+from transformer_core.analysis.lab.text_sets import Among
 from transformer_core.analysis.lab.weight_curve import (
     EVERY_MATRIX,
     KEPT,

@@ -112,9 +112,9 @@ class Outcome:
     def verdict(self) -> str:
         """What the numbers show.
 
-        "diverged": its loss ended far above where it began; "memorises": MUCH or more better on what it learned from, and by more than so few examples can make; "holds":
-        LITTLE or more better than the best rule, and likewise; "unsure": LITTLE or more, but no more than that;
-        "nothing": less; "measured" where there is no rule.
+        "diverged": its loss ended far above where it began; "memorises": MUCH or more better on what it learned from,
+        and by more than so few examples can make; "holds": LITTLE or more better than the best rule, and likewise;
+        "unsure": LITTLE or more, but no more than that; "nothing": less; "measured" where there is no rule.
         """
         if self.diverged is not None:
             return "diverged"

@@ -80,7 +80,7 @@ def test_another_rate_leaves_the_tab_of_settings_where_it_is(page: Page, address
     page.goto(f"{address}/train?{SMALL}&settings_open=on&lang=en")
     tab = page.get_by_role("tab", name="Optimiser")
     tab.click()
-    rate = page.get_by_label("Highest learning rate")
+    rate = page.get_by_role("spinbutton", name="Highest learning rate")
     rate.fill("0.002")
     rate.press("Enter")
     page.wait_for_url(re.compile("learning_rate=0.002"))

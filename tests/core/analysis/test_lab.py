@@ -15,14 +15,15 @@ from tests.helpers import nightly_but
 from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
-from transformer_core.analysis.lab import cases
-from transformer_core.analysis.lab.cases import MOST_UNKNOWN, answered_by, knows_answers, measured_cases, one_case
+from transformer_core.analysis.lab import text_sets
+from transformer_core.analysis.lab.cases import one_case
 from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
 from transformer_core.analysis.lab.heads_off import few_heads
 from transformer_core.analysis.lab.intervention import changed_answers, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_by_side
+from transformer_core.analysis.lab.text_sets import MOST_UNKNOWN, answered_by, knows_answers, measured_cases
 from transformer_core.analysis.lab.weight_curve import weight_curve
 from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of
 from transformer_core.bundle import MODELS
@@ -254,7 +255,7 @@ def test_texts_of_which_no_token_is_read_or_few_are_known_are_told(monkeypatch: 
     stranger = replace(bundle_of("bert"), read_held_out=None)
     with pytest.raises(ValueError, match="% of the tokens of these texts are unknown to bundle='bert'"):
         measured_cases(stranger)
-    monkeypatch.setattr(cases, "reviews", lambda *_, **__: ((), (Example(" ", 0),)))
+    monkeypatch.setattr(text_sets, "reviews", lambda *_, **__: ((), (Example(" ", 0),)))
     with pytest.raises(ValueError, match="can read none of the texts"):
         measured_cases(stranger, seed=1)
 

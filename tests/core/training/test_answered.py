@@ -34,7 +34,10 @@ def test_a_file_called_csv_needs_no_names_of_columns() -> None:
 
 
 def test_a_line_with_commas_is_a_text_and_has_no_answer() -> None:
-    assert read_answered(b"Good, really.\nNot, good.", name="pasted").rows == (("Good, really.", ""), ("Not, good.", ""))
+    assert read_answered(b"Good, really.\nNot, good.", name="pasted").rows == (
+        ("Good, really.", ""),
+        ("Not, good.", ""),
+    )
 
 
 def test_more_texts_than_fit_are_drawn_long_ones_cut_and_broken_rows_counted() -> None:

@@ -126,7 +126,9 @@ def test_a_pasted_set_is_what_all_three_measures_read_and_its_link_has_it() -> N
     assert f"at random {few.areas[2]:.3f}" in told(app)
     assert app.query_params["lab_pasted"] == PASTED
     app = lab("weights", lab_curve="on", lab_curve_operation="prune", shown="lab_breaks", **chosen)
-    curve = weight_curve(prompt=read_here(), parameter=app.selectbox("lab_matrix@lab").value, operation="prune", among=among)
+    curve = weight_curve(
+        prompt=read_here(), parameter=app.selectbox("lab_matrix@lab").value, operation="prune", among=among
+    )
     assert curve.breaks < 0 or f"of {curve.whole:.1%} before" in told(app)
 
 
@@ -237,8 +239,6 @@ def test_of_a_second_text_that_is_too_long_the_part_read_is_told() -> None:
         other = "good " * times
         for app in (lab("side", lab_other=other), first_screen("encoder", encoder_part="edit", encoder_other=other)):
             assert ("The first 128 of 129 tokens are read." in told(app)) == said
-
-
 
 
 def test_two_texts_that_are_answered_alike_are_told() -> None:

@@ -303,9 +303,7 @@ def test_a_text_of_too_few_sentences_takes_start_off(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("steps", "alone"), [(10, True), (11, False)])
-def test_a_batch_that_holds_all_examples_gets_a_word(
-    steps: int, alone: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_holds_all_examples_gets_a_word(steps: int, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ready: Future[Estimate] = Future()
     ready.set_result(Estimate(1.0, steps, 0.1, 0.1, 4, 1_000, 0.1))
     monkeypatch.setattr(train_form, "estimate", lambda *_: ready)
@@ -316,6 +314,8 @@ def test_a_batch_that_holds_all_examples_gets_a_word(
 def test_other_settings_leave_the_box_of_settings_the_same_one() -> None:
     """A box with other words on it is another one to Streamlit, and its tabs begin with the first again."""
     first, other = (page(learning_rate=rate) for rate in ("0.001", "0.002"))
-    labels = [next(box.label for box in app.expander if box.label == words("en")["train.settings"]) for app in (first, other)]
+    labels = [
+        next(box.label for box in app.expander if box.label == words("en")["train.settings"]) for app in (first, other)
+    ]
     assert labels[0] == labels[1] == "All settings"
     assert "0.002" in told(other)

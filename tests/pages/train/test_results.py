@@ -109,7 +109,9 @@ def test_of_a_diverged_run_no_rule_no_map_and_no_trust_is_said(tmp_path: Path, m
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
     store = made_run(tmp_path, train=-599.0, held_out=0.4)  # made_run's loss is 1 - accuracy
     found = outcome(store)
-    assert found is not None and found.diverged is not None and found.verdict == "diverged"
+    assert found is not None
+    assert found.diverged is not None
+    assert found.verdict == "diverged"
     said = told(run("train", run=store.id))
     assert "The run has diverged" in said
     assert "it ends at 600" in said

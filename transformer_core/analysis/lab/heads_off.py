@@ -12,19 +12,10 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.lab.cases import (
-    Among,
-    Answers,
-    Cases,
-    at_once,
-    batches,
-    joined,
-    measured_cases,
-    one_case,
-    run,
-)
+from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, joined, one_case, run
 from transformer_core.analysis.lab.changes import attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.directions import stack_at
+from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit

@@ -13,14 +13,12 @@ from torch import Tensor, nn
 
 from transformer_core.analysis.lab.cases import (
     MOST_WORDS,
-    Among,
     Answers,
     Cases,
     answer_id,
     at_once,
     batches,
     joined,
-    measured_cases,
     one_case,
     run,
 )
@@ -33,6 +31,7 @@ from transformer_core.analysis.lab.changes import (
     model_with,
     random_like,
 )
+from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import WeightEdit
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
@@ -194,7 +193,7 @@ def intervene_on_set(
     controls: int = 4,
     seed: int = 0,
 ) -> SetEffect:
-    """Measure what changes do to the answers to a set of texts; see cases.measured_cases.
+    """Measure what changes do to the answers to a set of texts; see text_sets.measured_cases.
 
     Args:
         changes: as changes.code_of writes them; no patches, since those belong to one text.

@@ -136,7 +136,9 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
     by_head, more = _exact_heads(second, given, heads, rows, columns)
     moved = {site: given[site][0][..., columns, :] - replaced[site][0][..., rows, :] for site in sites}
     products = {site: (moved[site] * slopes[site][0][..., rows, :]).sum(-1) for site in sites}
-    can = {site: _can_move(moved[site], replaced[site][0][..., rows, :], slopes[site][0][..., rows, :]) for site in sites}
+    can = {
+        site: _can_move(moved[site], replaced[site][0][..., rows, :], slopes[site][0][..., rows, :]) for site in sites
+    }
     shape = (len(places), -1, len(pairs))
     estimate = torch.stack([products[site] for site in all_sites]).reshape(shape)
     heads_estimate = torch.stack([products[site].sum(-1) for site in heads]) if heads else torch.zeros(0, 0)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.lab.cases import Among, measured_cases, one_case
+from transformer_core.analysis.lab.cases import one_case
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import changed_answers
+from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import (
     Operation,
     WeightEdit,
