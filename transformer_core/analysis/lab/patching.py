@@ -134,31 +134,24 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
     all_sites = [*(site for found in places.values() for site in found)]
     exact, passes = _exact(second, given, all_sites, rows, columns)
     by_head, more = _exact_heads(second, given, heads, rows, columns)
-    moved = {site: given[site][0][..., columns, :] - replaced[site][0][..., rows, :] for site in sites}
-    products = {site: (moved[site] * slopes[site][0][..., rows, :]).sum(-1) for site in sites}
-    can = {
-        site: _can_move(moved[site], replaced[site][0][..., rows, :], slopes[site][0][..., rows, :]) for site in sites
-    }
-    shape = (len(places), -1, len(pairs))
+    taken = {site: given[site][0][..., columns, :] for site in sites}
+    stood, slopes = ({site: found[site][0][..., rows, :] for site in sites} for found in (replaced, slopes))
+    products = {site: ((taken[site] - stood[site]) * slopes[site]).sum(-1) for site in sites}
+    can = {site: _can_move(taken[site], stood[site], slopes[site]) for site in sites}
+    counts = torch.cat([*(can[site] for site in all_sites), *(can[site].any(-1) for site in heads)]).cpu().numpy()
+    shape, span = (len(places), -1, len(pairs)), high - low
     estimate = torch.stack([products[site] for site in all_sites]).reshape(shape)
     heads_estimate = torch.stack([products[site].sum(-1) for site in heads]) if heads else torch.zeros(0, 0)
-    span = high - low
-    exact = (exact.reshape(shape) - low) / span
-    estimated = (estimate / span).cpu().double().numpy()
-    found = exact.numpy()
-    by_head = (by_head - low) / span
-    counts = torch.cat([*(can[site] for site in all_sites), *(can[site].any(-1) for site in heads)]).cpu().numpy()
-    both = [
-        np.concatenate([table.ravel(), of_heads.ravel()])[counts]
-        for table, of_heads in ((found, by_head.numpy()), (estimated, (heads_estimate / span).cpu().double().numpy()))
-    ]
+    estimates = [(one / span).cpu().double().numpy() for one in (estimate, heads_estimate)]
+    found = [((one - low) / span).numpy() for one in (exact.reshape(shape), by_head)]
+    both = [np.concatenate([table.ravel() for table in tables])[counts] for tables in (found, estimates)]
     return PatchMap(
         high,
         low,
-        found,
-        estimated,
-        by_head.numpy(),
-        (heads_estimate / span).cpu().double().numpy(),
+        found[0],
+        estimates[0],
+        found[1],
+        estimates[1],
         np.array(pairs, dtype=np.int64),
         tuple(places),
         pair_labels(first.labels[stack], second.labels[stack], pairs),
@@ -170,14 +163,15 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
     )
 
 
-def _can_move(moved: Tensor, replaced: Tensor, slopes: Tensor) -> Tensor:
+def _can_move(taken: Tensor, stood: Tensor, slopes: Tensor) -> Tensor:
     """Return where putting an activation in can change the answer: it differs by more than float32's rounding, and the
     answer depends on that place.
 
     Shapes:
-        moved, replaced, slopes: (..., pair, width); returns: (..., pair), boolean
+        taken, stood, slopes: (..., pair, width), what is put in, what was there, and the answer's gradient
+        returns: (..., pair), boolean
     """
-    return (moved.norm(dim=-1) > ROUNDING * replaced.norm(dim=-1)) & (slopes != 0).any(-1)
+    return ((taken - stood).norm(dim=-1) > ROUNDING * stood.norm(dim=-1)) & (slopes != 0).any(-1)
 
 
 def _pearson(one: np.ndarray, other: np.ndarray) -> float:
