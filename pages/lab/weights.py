@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from pages.figures.curves import Side, curves
+from pages.figures.curves import PALETTE, Side, curves
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
@@ -171,7 +171,8 @@ def _draw_curve(answer: Answer[WeightCurve], operation: str) -> None:
     show_chart(chart, answer, key="lab_curve_chart", stem="lab_weight_curve", label=t("lab.curve"))
     series = {t("lab.curve_edit"): found.text, t("lab.curve_whole"): np.full(len(found.strengths), found.text_whole)}
     up = Side(t("lab.curve_up_text"))
-    chart = curves(found.strengths, series, across=across, up=up, at=broken, height=220)
+    hues = (PALETTE[0], PALETTE[2])  # as above
+    chart = curves(found.strengths, series, across=across, up=up, at=broken, hues=hues, height=280)
     show_chart(chart, answer, key="lab_curve_text_chart", stem="lab_weight_curve_text", label=t("lab.curve_up_text"))
 
 
