@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.kit.number_format import minus, significant
 from pages.kit.runs import LIVE, find_run, learned_words, listed_runs, problem_of, run_list
 from pages.kit.url import current, forget, keep, widget_key
 from pages.language import plain, t
@@ -18,6 +19,8 @@ from transformer_core.training.runs.store.run_store import RunStore
 SHARES = ("held_out_accuracy", "train_accuracy")
 MEASURES = (*SHARES, "held_out_loss", "train_loss")
 SHOWN_OF_DATA = {"source", "labels", "given"}
+MOST_MORE = 15  # digits of a number
+LEAST_IN_PLACES = 0.1  # a smaller number is written by its digits that count
 LESS_IS_BETTER = ("held_out_loss", "train_loss", "seconds")
 
 
@@ -103,26 +106,49 @@ def _measures(store: RunStore) -> dict[str, float]:
     return found | {"steps": float(status.step), "seconds": status.seconds}
 
 
-def _written(name: str, value: float, *, sign: bool = False) -> str:
-    plus = "+" if sign else ""
+def _number(value: float, places: int, *, sign: bool = False) -> str:
+    """Write a number with so many places after the point; a small one with as many digits that count."""
+    if value and round(abs(value), places) < LEAST_IN_PLACES:
+        return significant(value, places, sign=sign)
+    return minus(f"{value:{'+' if sign else ''}.{places}f}")
+
+
+def _written(name: str, value: float, more: int) -> str:
+    """Write a measure, with so many more digits than usual."""
     if name in SHARES:
-        return f"{100 * value:+.1f}" if sign else f"{value:.1%}"
-    return f"{value:{plus},.0f}" if name in ("steps", "seconds") else f"{value:{plus}.3f}"
+        return f"{value:.{1 + more}%}"
+    return f"{value:,.{more}f}" if name in ("steps", "seconds") else _number(value, 3 + more)
+
+
+def _difference(name: str, moved: float, more: int) -> str:
+    """Write a difference of two measures, of shares in points; one that would round to 0 by its first digit."""
+    if name in MEASURES and name not in SHARES:
+        return _number(moved, 3, sign=True)
+    moved, places = (100 * moved, 1 + more) if name in SHARES else (moved, more)
+    written = minus(f"{moved:+,.{places}f}")
+    return written if any(digit in written for digit in "123456789") else significant(moved, 1, sign=True)
 
 
 def measure_rows(first: Mapping[str, float], second: Mapping[str, float]) -> list[list[str]]:
-    """Return the rows of the table of measures: its name, both values with the better one bold, and the difference."""
+    """Return the rows of the table of measures: its name, both values with the better one bold, and the difference.
+
+    Numbers that differ are written with as many digits as it takes to see that; "=" stands for equal ones alone.
+    """
     rows = []
     for name in (*MEASURES, "seconds", "steps"):
         if name not in first or name not in second:
             continue
         values = (first[name], second[name])
-        texts = [_written(name, value) for value in values]
-        if name != "steps" and texts[0] != texts[1]:
+        differ = values[0] != values[1]
+        more, texts = 0, [_written(name, value, 0) for value in values]
+        while differ and texts[0] == texts[1] and more < MOST_MORE:
+            more += 1
+            texts = [_written(name, value, more) for value in values]
+        difference = _difference(name, values[1] - values[0], more) if differ else "="
+        if name != "steps" and differ:
             better = (min if name in LESS_IS_BETTER else max)(range(2), key=values.__getitem__)
             texts[better] = f"**{texts[better]}**"
-        difference = _written(name, values[1] - values[0], sign=True)
-        rows.append([t(f"measure.{name}"), *texts, difference if texts[0] != texts[1] else "="])
+        rows.append([t(f"measure.{name}"), *texts, difference])
     return rows
 
 

@@ -12,7 +12,7 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Text, Values
 from pages.kit.experiment import ask_first, fragment, say
 from pages.kit.glossary import show_prose
-from pages.kit.header import View, encoded_whole, pause_of
+from pages.kit.header import View, encoded_whole, part_read, pause_of
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.verdict import show_verdict, verdict_of
@@ -104,6 +104,8 @@ def _show(view: View) -> None:
     answer = OTHER.note(view)
     if answer is None:
         return
+    if said := part_read(view.bundle, OTHER.written(view)):
+        st.caption(said)
     found, live = answer.value, _drawn(view, answer)
     for place, name in zip(st.columns(2, gap="large"), SIDES, strict=True):
         with place:

@@ -214,6 +214,16 @@ def encoded_whole(bundle: Bundle, text: str) -> Encoding:
     return bundle.tokenizer.encode(whole_words(found), max_len=most) if found.truncated else found
 
 
+def part_read(bundle: Bundle, text: str) -> str | None:
+    """Say how much of a text beside the one in the box encoded_whole reads; None where that is all of it.
+
+    Raises:
+        ValueError: as of encoded.
+    """
+    count, read = len(encoded(bundle, text)), len(encoded_whole(bundle, text))
+    return None if count <= min(MOST_TOKENS, bundle.config.max_len) else t("text.begin_read", count=count, most=read)
+
+
 def whole_words(cut: Encoding) -> str:
     """Return the text of a cut encoding up to its last whole word; up to its last token where that is one long word."""
     if not cut.truncated:

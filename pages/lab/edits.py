@@ -1,6 +1,7 @@
 """The stack of edits of weights: kept in the link, each on or off, and painted strokes joined into one edit."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,38 @@ MOST_EDITS, MOST_CHARACTERS = 24, 200_000  # characters of the whole stack
 Edit = dict[str, Any]  # code: (parameter, operation, amount, seed); strokes; on
 
 
-def _edits(view: View, text: str) -> list[Edit]:
-    """Return the edits in their order, each with whether it is on; those of other models' matrices are left out."""
+@dataclass(frozen=True)
+class _Read:
+    """The edits that a link names: those that are kept, and how many are not.
+
+    Args:
+        kept: in their order, each with whether it is on.
+        others: of matrices that this model does not have, or that do not fit them.
+        beyond: more than are kept.
+        broken: nothing could be read.
+    """
+
+    kept: list[Edit]
+    others: int = 0
+    beyond: int = 0
+    broken: bool = False
+
+
+def _read(view: View, text: str) -> _Read:
+    if len(text) > MOST_CHARACTERS:
+        return _Read([], broken=True)
     try:
-        found = json.loads((text or "[]")[:MOST_CHARACTERS])
-        kept = [{"code": tuple(one["code"][:4]), "strokes": one["code"][4], "on": bool(one["on"])} for one in found]
+        found = json.loads(text or "[]")
+        named = [{"code": tuple(one["code"][:4]), "strokes": one["code"][4], "on": bool(one["on"])} for one in found]
+        there = {name: weight.shape for name, weight in view.bundle.model.named_parameters()}
+        fitting = [one for one in named if one["code"][0] in there and _fits(one, there[one["code"][0]])]
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
-        return []
-    there = {name: weight.shape for name, weight in view.bundle.model.named_parameters()}
-    return [one for one in kept[:MOST_EDITS] if one["code"][0] in there and _fits(one, there[one["code"][0]])]
+        return _Read([], broken=True)
+    return _Read(fitting[:MOST_EDITS], len(named) - len(fitting), len(fitting[MOST_EDITS:]))
+
+
+def _edits(view: View, text: str) -> list[Edit]:
+    return _read(view, text).kept
 
 
 EDITS = Kept("lab_weights", parse=_edits)
@@ -120,8 +144,12 @@ def edits_in_words(view: View) -> str:
 
 def show_edits(view: View) -> None:
     """Show the edits, each with buttons that turn it off and take it out."""
-    kept = EDITS.read(view)
+    found = _read(view, EDITS.written(view))
+    kept = found.kept
     st.markdown(t("lab.edits", count=len(kept)))
+    for said, count in (("beyond", found.beyond), ("others", found.others), ("broken", int(found.broken))):
+        if count:
+            st.warning(t(f"lab.edits_{said}", count=count, most=MOST_EDITS), icon=":material/link_off:")
     for place, one in enumerate(kept):
         name_place, drop_place = st.columns([8, 1], vertical_alignment="center", gap="small")
 

@@ -31,11 +31,13 @@ from pages.lab.outcome import (
     show_on_set,
     show_words,
 )
+from pages.lab.text_set import show_set
 from pages.language import plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.lab.changes import Code, attentions
 from transformer_core.analysis.lab.heads_off import ORDERS, Boards, FewHeads, few_heads, head_boards
+from transformer_core.analysis.lab.text_sets import Among
 
 LECTURE = "the_lab"
 CLEARLY = 0.02  # of the areas, which lie between 0 and 1
@@ -118,8 +120,9 @@ def _show(view: View) -> None:
     show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{values[HOW]}")), part="heads")
     _show_board(view, values)
     show_words(view, effect)
-    show_on_set(view, changes, key="heads")
-    _show_few(view, _asked(view, values))
+    among = show_set(view)
+    show_on_set(view, changes, among, key="heads")
+    _show_few(view, _asked(view, values), among)
 
 
 def _show_board(view: View, values: Values) -> None:
@@ -148,8 +151,13 @@ def _show_board(view: View, values: Values) -> None:
 
 
 @experiment("lab_few", "lab.few", icon=":material/filter_alt:")
-def _show_few(view: View, asked: dict[str, Any]) -> None:
+def _show_few(view: View, asked: dict[str, Any], among: Among) -> None:
     on = FEW_ON.show()
+    if on == "set":
+        if among is None:
+            st.caption(t("lab.set_first"))
+            return
+        asked = asked | {"among": among}
     options = options_of("lab.few_{}", (*ORDERS, "alike"))
     cover = ask_first(t("lab.few_ask"), options, name="lab_orders", about=f"{view.bundle.name} {on}")
     with cover.picture():

@@ -17,9 +17,9 @@ from pages.kit.verdict import Number, Verdict, class_word, show_number, show_ver
 from pages.kit.waiting import awaited_or_why
 from pages.lab.log import offer_row
 from pages.language import t
-from transformer_core.analysis.lab.cases import knows_answers
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
+from transformer_core.analysis.lab.text_sets import Among, knows_answers
 
 N_CONTROLS = 19  # so that a change like any of them lies outside their range once in ten times
 OWN = "own"
@@ -177,16 +177,16 @@ def show_words(view: View, answer: Answer[Effect]) -> None:
 
 
 @experiment("lab_on_set", "lab.on_set", icon=":material/dataset:")
-def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
-    """Show, in a box, what changes do on a set of texts."""
-    if not changes:
-        st.caption(t("lab.nothing_changed"))
+def show_on_set(view: View, changes: tuple[Code, ...], among: Among, *, key: str) -> None:
+    """Show, in a box, what changes do on a set of texts, as show_set returns it."""
+    if not changes or among is None:
+        st.caption(t("lab.nothing_changed" if among is not None else "lab.set_first"))
         return
-    words, asked = t("lab.reading_set"), {"bundle": view.bundle, "changes": changes}
+    words, asked = t("lab.reading_set"), {"bundle": view.bundle, "changes": changes, "among": among}
     answer = awaited_or_why(intervene_on_set, words, key=f"set_{key}", height=110, **asked)
     if answer is not None:
         found: SetEffect = answer.value
-        same = "" if knows_answers(view.bundle) else "same_"
+        same = "" if knows_answers(view.bundle, among) else "same_"
         before, after, random = st.columns(3)
         for place, column, name in ((0, before, "before"), (1, after, "after")):
             with column:
@@ -200,9 +200,10 @@ def show_on_set(view: View, changes: tuple[Code, ...], *, key: str) -> None:
             st.caption(t("lab.set_random", mean=f"{found.mean[2:].mean():.3f}") if drawn.size else t("lab.random_none"))
         say(_difference(found))
         worse = int((found.change < 0).sum())
-        note = view.bundle.kind if view.bundle.read_held_out is None else "own"
+        given = len(among) if isinstance(among, tuple) else 0
+        note = "given" if given else "own" if among == "held_out" else view.bundle.kind
         note = "verdicts" if note == "classifier" and same else note
-        say(t(f"lab.set_note_{note}", texts=len(found.change), worse=worse), small=True)
+        say(t(f"lab.set_note_{note}", texts=len(found.change), worse=worse, given=given), small=True)
 
 
 def _difference(found: SetEffect) -> str:

@@ -8,7 +8,7 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.header import View, encoded_whole
+from pages.kit.header import View, encoded_whole, part_read
 from pages.kit.matrix import PIN, Picture, export_picture, show_picture
 from pages.kit.refusals import read_or_last
 from pages.kit.url import in_url
@@ -60,7 +60,7 @@ SHOWN = Choice("lab_shown", ("exact", "estimate"), label="lab.shown", words="lab
 
 
 def read_other(view: View, bundle: Bundle) -> Encoding:
-    """Return the other text as a model reads it, and say so where that is not the one in the box.
+    """Return the other text as a model reads it, and say so where that is not the one in the box, or not all of it.
 
     Raises:
         ValueError: neither that nor the suggested one can be read; in words for the page.
@@ -68,8 +68,8 @@ def read_other(view: View, bundle: Bundle) -> Encoding:
     encoding, instead = read_or_last(
         OTHER.name, OTHER.read(view), other_text(view), lambda text: encoded_whole(bundle, text)
     )
-    if instead:
-        st.caption(instead)
+    if said := instead or part_read(bundle, OTHER.read(view)):
+        st.caption(said)
     return encoding
 
 
@@ -255,6 +255,8 @@ def _agreement(found: PatchMap) -> str:
         "lab.patch_agreement",
         correlation=f"{found.correlation:+.2f}",
         rho=f"{found.agreement.rho:+.2f}",
+        count=found.agreement.count,
+        left_out=found.exact.size + found.heads.size - found.agreement.count,
         unpaired=found.unpaired,
     )
 

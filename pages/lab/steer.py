@@ -24,6 +24,7 @@ from pages.lab.outcome import (
     show_on_set,
     show_words,
 )
+from pages.lab.text_set import show_set
 from pages.language import plain, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import Code, streams
@@ -148,7 +149,7 @@ def _show(view: View) -> None:
     show_words(view, effect)
     if view.bundle.reader.asks in ("next", "words"):
         _show_writing(view, change)
-    show_on_set(view, (change,), key="steer")
+    show_on_set(view, (change,), show_set(view), key="steer")
 
 
 def _show_ends(view: View, source: str) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from pages.figures.curves import Side, curves
+from pages.figures.curves import PALETTE, Side, curves
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
@@ -17,11 +17,13 @@ from pages.kit.waiting import awaited_or_why
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, show_edits
 from pages.lab.outcome import answer_control, ask_effect, can_answer, measured, show_effect, show_on_set, show_words
 from pages.lab.table import MATRIX, shape_of, show_matrix
+from pages.lab.text_set import show_set
 from pages.language import plain, t
 from pages.room import Part
 from pages.serving.owners import may_change
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS, beginning_of, heal_spec
+from transformer_core.analysis.lab.text_sets import Among
 from transformer_core.analysis.lab.weight_curve import (
     EVERY_MATRIX,
     KEPT,
@@ -88,8 +90,9 @@ def _show(view: View) -> None:
         show_edits(view)
         answer_control(view).show(view)
     show_words(view, effect)
-    show_on_set(view, changes, key="weights")
-    _show_curve(view, parameter)
+    among = show_set(view)
+    show_on_set(view, changes, among, key="weights")
+    _show_curve(view, parameter, among)
     _show_healing(view)
 
 
@@ -112,7 +115,10 @@ def _show_healing(view: View) -> None:
 
 
 @experiment("lab_curve", "lab.curve", icon=":material/show_chart:")
-def _show_curve(view: View, parameter: str) -> None:
+def _show_curve(view: View, parameter: str, among: Among) -> None:
+    if among is None:
+        st.caption(t("lab.set_first"))
+        return
     scope_place, operation_place = st.columns([2, 3])
     with scope_place:
         scope = SCOPE.show()
@@ -121,7 +127,7 @@ def _show_curve(view: View, parameter: str) -> None:
     options = options_of("lab.breaks_{}", ("early", "late", "never"))
     about = f"{view.bundle.name} {scope} {operation}"
     cover = ask_first(t("lab.curve_ask"), options, name="lab_breaks", about=about)
-    asked = {"parameter": EVERY_MATRIX if scope == "all" else parameter, "operation": operation}
+    asked = {"parameter": EVERY_MATRIX if scope == "all" else parameter, "operation": operation, "among": among}
     with cover.picture():
         words = t("lab.curve_running")
         answer = awaited_or_why(
@@ -163,6 +169,11 @@ def _draw_curve(answer: Answer[WeightCurve], operation: str) -> None:
         height=360,
     )
     show_chart(chart, answer, key="lab_curve_chart", stem="lab_weight_curve", label=t("lab.curve"))
+    series = {t("lab.curve_edit"): found.text, t("lab.curve_whole"): np.full(len(found.strengths), found.text_whole)}
+    up = Side(t("lab.curve_up_text"))
+    hues = (PALETTE[0], PALETTE[2])  # as above
+    chart = curves(found.strengths, series, across=across, up=up, at=broken, hues=hues, height=280)
+    show_chart(chart, answer, key="lab_curve_text_chart", stem="lab_weight_curve_text", label=t("lab.curve_up_text"))
 
 
 WEIGHTS = Part("lab", "weights", _show, sites=None)

@@ -29,12 +29,14 @@ LABELS = {
 def followed_text(store: RunStore) -> str:
     """Let a person type the text that is followed through a run, and return it.
 
-    A classifier's is the sentence of all pages, which is English; others begin with a text of their own data.
+    That of a classifier of the app's English reviews is the sentence of all pages; others begin with a text that the
+    run held out.
     """
     kind, source = store.spec.data.kind, store.spec.data.source
     if kind == "classifier":
-        own = source == "reviews" and store.spec.data.language == "zh"
-        usual = store.facts().get("prompt", "") if own else DEFAULT_TEXT
+        usual = DEFAULT_TEXT
+        if source != "reviews" or store.spec.data.language != "en":
+            usual = store.facts().get("prompt", "")
         return Text[str]("text", usual, label=LABELS[kind]).show()
     kind = source if source == "pairs" else kind
     return Text[str](f"probe_{kind}", store.facts().get("prompt", ""), label=LABELS[kind]).show()

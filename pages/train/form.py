@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.kit.experiment import lazy_box
+from pages.kit.refusals import in_own_words
 from pages.kit.runs import begin_run, follow, in_words, launcher, learned_words, refuse_read_only
 from pages.kit.url import current, forget
 from pages.kit.waiting import watch
@@ -19,10 +20,13 @@ from pages.language import plain, t
 from pages.train.data import Base, Learned, choose_base, choose_data, show_samples
 from pages.train.settings import ALL, SECTIONS, label_of, read_settings, show_settings, value_word
 from transformer_core.examples import most_held_out, rows_needed
+from transformer_core.training.corpora.reviews import passage
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.settings import called, change, obstacles, settings
 from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.spec import RunSpec
+from transformer_core.training.tasks.characters import require_windows
+from transformer_core.training.tasks.masked import sentence_parts
 
 MOST_KEPT = 64
 Data = bytes | Path | None
@@ -87,6 +91,8 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> None:
             frame=f"{1_000 * known.seconds_a_frame:.0f}",
         )
     )
+    if known.steps <= spec.training.epochs:
+        st.warning(t("train.one_step", batch=f"{spec.training.batch_size:,}"), icon=":material/stacks:")
 
 
 def _start(spec: RunSpec, learned: Learned) -> None:
@@ -126,6 +132,22 @@ def show_start(spec: RunSpec | None, problem: str, learned: Learned) -> None:
 SUMMARY = ("network", "n_layers", "d_model", "n_heads", "optimizer", "learning_rate", "epochs", "examples")
 
 
+def too_short(spec: RunSpec, data: Data) -> str:
+    """Return in words why a text does not suffice for what a run asks for; "" where it does, or there is none."""
+    if spec.data.source not in ("characters", "masked_words"):
+        return ""
+    given = data.read_bytes() if isinstance(data, Path) else data
+    text = passage(spec.data.language) if given is None else given.decode(errors="replace")
+    try:
+        if spec.data.source == "characters":
+            require_windows(text, spec.model.max_len)
+        else:
+            sentence_parts(spec, text)
+    except ValueError as error:
+        return in_own_words(str(error))
+    return ""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the form asks for: a spec, or in words why there is none."""
@@ -155,7 +177,7 @@ def wanted(base: Base, learned: Learned, values: Mapping[str, Any]) -> Wanted:
         spec.data.require_fitting()
     except ValueError as error:
         return Wanted(None, str(error))
-    if problem := too_few(spec, learned.there):
+    if problem := too_few(spec, learned.there) or too_short(spec, learned.data):
         return Wanted(None, problem)
     if base.has_weights and (fixed := obstacles(base.spec, spec)):
         return Wanted(None, t("train.fixed", names=", ".join(map(label_of, fixed))))
@@ -181,7 +203,8 @@ def _summary(values: Mapping[str, Any]) -> str:
 
 def _show_sections(source: str, base: Base, usual: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     names = {name: t(f"section.{name}") for name in SECTIONS}
-    box = lazy_box(t("train.settings", summary=_summary(values)), icon=":material/tune:", key="settings_open")
+    st.caption(_summary(values))
+    box = lazy_box(t("train.settings"), icon=":material/tune:", key="settings_open")  # with other words, another box
     if box is None:
         return
     with box:

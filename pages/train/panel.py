@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.kit.device import device_of_run
+from pages.kit.refusals import in_own_words
 from pages.kit.runs import LIVE, in_words, is_live, resume_run
 from pages.kit.waiting import watch
 from pages.language import plain, t
@@ -105,6 +106,6 @@ def show_panel(store: RunStore) -> None:
             st.warning(t("run.interrupted", error=plain(status.message)), icon=ICONS[status.state])
         elif status.message:
             show_prose = st.error if status.state == "failed" else st.warning
-            show_prose(t("run.failed", error=plain(status.message)), icon=ICONS[status.state])
+            show_prose(t("run.failed", error=plain(in_own_words(status.message))), icon=ICONS[status.state])
 
     watch(lambda: not is_live(store.status()), show, key=f"panel {store.id}")

@@ -12,6 +12,7 @@ from pages.kit.runs import is_live
 from pages.kit.waiting import awaited
 from pages.language import joined, plain, section, strings, t
 from pages.train.figures import map_chart, moves_chart, reach_of
+from pages.train.results import outcome
 from transformer_core.analysis.refitted_maps import FEWEST, RefittedMaps, Start, refitted_maps
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.run_store import RunStore
@@ -83,8 +84,11 @@ def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
 
 
 def show_refitted(store: RunStore) -> None:
-    """Show a classifier's maps fitted afresh beside the film's, once the run rests and has two frames with a map."""
+    """Show a classifier's maps fitted afresh beside the film's, once the run rests, not astray, and has two frames
+    with a map."""
     if store.spec.data.kind != "classifier" or is_live(store.status()):
+        return
+    if (came := outcome(store)) is not None and came.diverged is not None:
         return
     count = sum(layout.method == "tsne" for layout in store.layouts())
     if count < FEWEST:

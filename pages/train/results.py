@@ -1,7 +1,8 @@
 """What a finished run measured, and a prediction made while it was under way, answered by its numbers."""
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,17 +11,59 @@ import streamlit as st
 from pages.kit.experiment import ask_first, lazy_box
 from pages.kit.glossary import show_prose
 from pages.kit.navigation import open_page
+from pages.kit.number_format import significant
 from pages.kit.runs import follow, is_live
 from pages.language import joined, plain, section, t
 from pages.train.variant import LITTLE, points, same_but
 from transformer_core.analysis.coming_apart import are_apart, border_of
 from transformer_core.shares import interval
+from transformer_core.training.config import TrainConfig
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.store.records import StoredPoints
+from transformer_core.training.runs.store.records import Curves, Frame, StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.tasks.make import TRAINED_ON, UNDAMAGED
 
 MUCH = 10.0  # points
+DIVERGED = 2.0  # times the loss that a run began with, or that of guessing where it began with less
+NO_NUMBER = re.compile(r"step ([0-9]+): the loss is ")  # as of loop.DivergedError
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """How a run went astray.
+
+    Args:
+        step: from which on its loss stays above DIVERGED times the usual one, or at which it was no number.
+        usual: the loss that it began with, or that of guessing where that is more; in nats.
+        end: the loss of what it learns from at the last frame; None for no number.
+    """
+
+    step: int
+    usual: float
+    end: float | None
+
+
+def divergence(frames: Sequence[Frame], curves: Curves, *, guess: float, message: str = "") -> Divergence | None:
+    """Return how a run diverged, None where its loss did not end above DIVERGED times the usual one.
+
+    Args:
+        guess: the loss of naming every class or token equally likely, in nats.
+        message: of a run that failed.
+    """
+    losses = [frame.measures.get("train_loss") for frame in frames]
+    if not losses or losses[0] is None:
+        return None
+    usual = max(guess, losses[0])
+    border = DIVERGED * usual
+    if found := NO_NUMBER.match(message):
+        return Divergence(int(found[1]), usual, None)
+    above = [loss is None or loss > border for loss in losses]
+    if not above[-1]:
+        return None
+    first = len(above) - next((back for back, one in enumerate(reversed(above)) if not one), len(above))
+    low, high = frames[first - 1].step, frames[first].step
+    beyond = curves.step[(curves.step > low) & (curves.step <= high) & ~(curves.loss <= border)]
+    return Divergence(int(beyond[0]) if beyond.size else high, usual, losses[-1])
 
 
 @dataclass(frozen=True)
@@ -32,6 +75,7 @@ class Outcome:
         train, held_out: accuracy, from 0 to 1.
         baselines: held-out accuracy of simple rules, by name, and of a damaged model as it was.
         counts: of the examples that "train" and "held_out" are shares of; empty where nobody knows.
+        diverged: how it went astray, None where it did not.
     """
 
     step: int
@@ -39,6 +83,7 @@ class Outcome:
     held_out: float
     baselines: dict[str, float]
     counts: Mapping[str, int] = field(default_factory=dict)
+    diverged: Divergence | None = None
 
     @property
     def gap(self) -> float:
@@ -67,10 +112,12 @@ class Outcome:
     def verdict(self) -> str:
         """What the numbers show.
 
-        "memorises": MUCH or more better on what it learned from, and by more than so few examples can make; "holds":
-        LITTLE or more better than the best rule, and likewise; "unsure": LITTLE or more, but no more than that;
-        "nothing": less; "measured" where there is no rule.
+        "diverged": its loss ended far above where it began; "memorises": MUCH or more better on what it learned from,
+        and by more than so few examples can make; "holds": LITTLE or more better than the best rule, and likewise;
+        "unsure": LITTLE or more, but no more than that; "nothing": less; "measured" where there is no rule.
         """
+        if self.diverged is not None:
+            return "diverged"
         if self.gap >= MUCH and self.gap > math.hypot(self.spread("train"), self.spread("held_out")):
             return "memorises"
         if self.lead is None:
@@ -102,12 +149,32 @@ def outcome(store: RunStore) -> Outcome | None:
     last = frames[-1]
     facts = store.facts()
     train, held_out = (last.measures[name] for name in ("train_accuracy", "held_out_accuracy"))
-    return Outcome(last.step, train, held_out, facts.get("baselines", {}), facts.get("counts", {}))
+    guess = math.log(max(2, len(facts.get("labels", ())) or facts.get("model", {}).get("vocab_size", 0)))
+    astray = divergence(frames, store.curves(), guess=guess, message=store.status().message)
+    return Outcome(last.step, train, held_out, facts.get("baselines", {}), facts.get("counts", {}), astray)
+
+
+def _what_to_try(training: TrainConfig) -> str:
+    """Return what may keep a run from diverging: a tenth of its learning rate, and what its settings lack."""
+    tries = [t("result.try_rate", rate=f"{training.learning_rate / 10:g}")]
+    tries += [t("result.try_warm_up")] if not training.warm_up else []
+    tries += [t("result.try_clip")] if training.clip_norm is None else []
+    return t("result.try", tries=t("result.try_or").join(tries))
+
+
+def diverged_words(found: Divergence, training: TrainConfig) -> str:
+    """Return that a run diverged, at which step, and what to try."""
+    numbers = {"step": f"{found.step:,}", "usual": significant(found.usual, 3), "times": f"{DIVERGED:g}"}
+    if found.end is None:
+        said = t("result.diverged_no_number", step=numbers["step"])
+    else:
+        said = t("result.diverged", end=significant(found.end, 3), **numbers)
+    return joined(said, t("result.diverged_means"), _what_to_try(training))
 
 
 def verdict_words(found: Outcome) -> str:
-    """Return what the numbers show, in words; nothing where there is nothing to compare them with."""
-    if found.verdict == "measured":
+    """Return what the numbers show, in words; nothing where there is nothing to compare them with, or it diverged."""
+    if found.verdict in ("measured", "diverged"):
         return ""
     if found.verdict == "memorises":
         return t("result.memorises", gap=f"{found.gap:.1f}")
@@ -142,6 +209,9 @@ def show_results(store: RunStore) -> None:
     with st.container(border=True):
         for place, (label, value) in zip(st.columns(max(4, len(numbers))), numbers.items(), strict=False):
             place.metric(label, f"{value:.1%}")
+        if found.diverged is not None:
+            st.warning(diverged_words(found.diverged, store.spec.training), icon=":material/trending_up:")
+            return
         measured, points = _measured(store), store.points()
         apart = t(f"result.apart_{points_apart(*measured, points)}") if measured and points else ""
         st.markdown(joined(*filter(None, (said, healed_words(found), verdict_words(found), apart))))
@@ -197,13 +267,16 @@ def _show_separation(store: RunStore) -> None:
     cover = ask_first(section("train", "try_separate"), options, name="train_separate", about=store.id)
     found = None if is_live(store.status()) else _measured(store)
     points = store.points()
+    if (came := outcome(store)) is not None and came.diverged is not None:
+        st.caption(t("train_try.diverged"))
+        return
     if found is None or points is None:
         if cover.open:
             st.caption(t("train_try.wait"))
         return
-    came = separation(*found, points.labels[~points.held_out])
+    apart = separation(*found, points.labels[~points.held_out])
     train, held_out = (f"{value:.1%}" for value in found)
-    cover.judge(came, t("train_try.measured", train=train, held_out=held_out))
+    cover.judge(apart, t("train_try.measured", train=train, held_out=held_out))
 
 
 def _show_residual(store: RunStore) -> None:

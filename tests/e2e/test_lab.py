@@ -13,7 +13,7 @@ from tests.helpers.browser import BUNDLE, download, rest, settle, visit
 from tests.helpers.pages import minus
 from tests.helpers.reading import press, wait_link
 from transformer_core.analysis.lab.healing import heal_spec
-from transformer_core.analysis.lab.intervention import intervene
+from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.reviews import reviews
 from transformer_core.training.spec import RunSpec
@@ -70,6 +70,29 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
     expect(page.locator(CHANGE)).to_have_text(minus(f"{found.after - found.before:+.2f}"))
     wait_link(page, lab_strength="1.3")
     assert page.locator(CHANGE).inner_text() == minus(f"{found.after - found.before:+.2f}")
+
+
+def test_a_pasted_and_a_brought_set_give_the_number_of_the_engine(page: Page, address: str, tmp_path: Path) -> None:
+    rows = (("A dull film.", 0), ("I loved it.", 1), ("Not my thing.", 1))
+    changes = (("head", "encoder.layer3.self_attention", 3, "zero"),)
+    opened(page, address, "heads", lab_off="encoder.3.3", lab_on_set="on")
+    page.get_by_text("pasted", exact=True).click()
+    expect(page.get_by_text("Nothing is pasted.")).to_be_visible()
+    box = page.get_by_label(re.compile("A text a line"))
+    box.fill("\n".join(f"{text}\t{BUNDLE.labels[label]}" for text, label in rows))
+    box.press("Control+Enter")
+    shown = page.locator("[data-testid=stMetric]").filter(has_text="right, as it is")
+    found = intervene_on_set(bundle=BUNDLE, changes=changes, among=rows)
+    expect(shown).to_contain_text(f"{found.accuracy[0]:.1%}")
+    wait_link(page, lab_set="pasted")
+    page.get_by_text("a file", exact=True).click()
+    expect(page.get_by_text("bring the file again")).to_be_visible()
+    file = tmp_path / "set.csv"
+    file.write_text("label,text\n" + "\n".join(f"{1 - label},{text}" for text, label in rows), encoding="utf-8")
+    page.locator("input[type=file]").set_input_files(file)
+    other = intervene_on_set(bundle=BUNDLE, changes=changes, among=tuple((text, 1 - label) for text, label in rows))
+    assert other.accuracy[0] != found.accuracy[0]
+    expect(shown).to_contain_text(f"{other.accuracy[0]:.1%}")
 
 
 def place_in_matrix(page: Page, row: float, col: float) -> tuple[float, float]:

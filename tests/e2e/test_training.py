@@ -76,6 +76,19 @@ def test_a_run_is_watched_to_its_end_found_again_by_its_link_and_the_model_of_a_
     expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^run: .*frame 2"))
 
 
+def test_another_rate_leaves_the_tab_of_settings_where_it_is(page: Page, address: str) -> None:
+    page.goto(f"{address}/train?{SMALL}&settings_open=on&lang=en")
+    tab = page.get_by_role("tab", name="Optimiser")
+    tab.click()
+    rate = page.get_by_role("spinbutton", name="Highest learning rate")
+    rate.fill("0.002")
+    rate.press("Enter")
+    page.wait_for_url(re.compile("learning_rate=0.002"))
+    settle(page)
+    expect(tab).to_have_attribute("aria-selected", "true")
+    expect(rate).to_be_visible()
+
+
 @pytest.mark.nightly
 def test_a_run_is_told_on_every_page_stopped_and_taken_up_again_after_the_tab_was_closed(
     page: Page, address: str

@@ -20,12 +20,12 @@ from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 from transformer_core.analysis.gpt.next_token import expected
-from transformer_core.analysis.lab.cases import measured_cases
 from transformer_core.analysis.lab.changes import Steer, code_of, streams
 from transformer_core.analysis.lab.directions import Direction
 from transformer_core.analysis.lab.heads_off import few_heads, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
+from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.analysis.lab.weight_curve import KEPT
 from transformer_core.analysis.lab.weights import WeightEdit, matrices_of
 from transformer_core.analysis.masks.masked_head import masked_head

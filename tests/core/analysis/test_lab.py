@@ -15,13 +15,16 @@ from tests.helpers import nightly_but
 from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
-from transformer_core.analysis.lab import cases
-from transformer_core.analysis.lab.cases import measured_cases, one_case
+from transformer_core.analysis.lab import text_sets
+from transformer_core.analysis.lab.cases import one_case
 from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
-from transformer_core.analysis.lab.intervention import changed_answers
+from transformer_core.analysis.lab.heads_off import few_heads
+from transformer_core.analysis.lab.intervention import changed_answers, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_by_side
+from transformer_core.analysis.lab.text_sets import MOST_UNKNOWN, answered_by, knows_answers, measured_cases
+from transformer_core.analysis.lab.weight_curve import weight_curve
 from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
@@ -250,9 +253,9 @@ def test_strokes_that_cannot_be_are_told(strokes: tuple, said: str) -> None:
 
 def test_texts_of_which_no_token_is_read_or_few_are_known_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     stranger = replace(bundle_of("bert"), read_held_out=None)
-    with pytest.raises(ValueError, match="% of the tokens of the built-in texts are unknown to bundle='bert'"):
+    with pytest.raises(ValueError, match="% of the tokens of these texts are unknown to bundle='bert'"):
         measured_cases(stranger)
-    monkeypatch.setattr(cases, "reviews", lambda *_, **__: ((), (Example(" ", 0),)))
+    monkeypatch.setattr(text_sets, "reviews", lambda *_, **__: ((), (Example(" ", 0),)))
     with pytest.raises(ValueError, match="can read none of the texts"):
         measured_cases(stranger, seed=1)
 
@@ -271,6 +274,78 @@ def test_the_model_of_a_run_is_measured_on_what_its_run_held_out(name: str) -> N
             assert found.answers[row].tolist() == [held_out[text]]
         if name == "translation":
             assert bundle.of_target.decode([one for one in found.answers[row].tolist() if one >= 0]) == held_out[text]
+
+
+@pytest.mark.parametrize(("name", "nothing"), [("sentiment", 21), ("gpt", 54)])
+def test_the_correlation_has_the_heads_map_and_leaves_out_what_is_0_by_construction(name: str, nothing: int) -> None:
+    """Of a classifier that reads [CLS], 7 places of the last layer's three maps; of a GPT all before the changed word,
+    and all but the last place of the last layer."""
+    bundle, (text, other) = shipped(name), TEXTS[name]
+    if name == "gpt":
+        text, other = "Lily had a dog. The dog's name was", "Lily had a cat. The cat's name was"
+    (stack,) = patched_stacks(bundle)
+    found = patch_map(prompt=Prompt(bundle, text, 64), other=Prompt(bundle, other, 64), stack=stack)
+    exact, estimate = (
+        np.concatenate([one.ravel(), heads.ravel()])
+        for one, heads in ((found.exact, found.heads), (found.estimate, found.heads_estimate))
+    )
+    counts = estimate != 0
+    assert int((~counts).sum()) == nothing
+    assert np.abs(exact[~counts]).max() < 1e-5
+    assert found.heads.size >= 24
+    assert found.agreement.count == exact.size - nothing
+    assert found.correlation == pytest.approx(np.corrcoef(exact[counts], estimate[counts])[0, 1])
+    assert found.correlation != pytest.approx(np.corrcoef(exact, estimate)[0, 1], abs=1e-5)
+
+
+GIVEN = (("a glass bell rings", "Positive"), ("the box was not good", "0"), ("a film rings", "NEGATIVE"))
+
+
+def test_every_measure_of_a_set_reads_a_given_one_with_its_answers() -> None:
+    bundle = bundle_of("classifier")
+    among = answered_by(bundle, GIVEN)
+    assert among == ((GIVEN[0][0], 1), (GIVEN[1][0], 0), (GIVEN[2][0], 0))
+    right = []
+    for text, label in among:
+        with torch.inference_mode():
+            right.append(int(bundle.model(torch.tensor([bundle.tokenizer.encode(text).ids])).argmax()) == label)
+    prompt = Prompt(bundle, TEXT, 20)
+    off = (("head", "encoder.layer0.self_attention", 0, "zero"),)
+    found = intervene_on_set(bundle=bundle, changes=off, among=among, controls=1)
+    few = few_heads(prompt=prompt, on="set", among=among)
+    curve = weight_curve(prompt=prompt, parameter=QUERY, operation="scale", among=among)
+    assert found.accuracy[0] == few.kept[0, 0] == curve.whole == pytest.approx(np.mean(right))
+    assert len(found.change) == len(GIVEN)
+    assert found.accuracy[0] != intervene_on_set(bundle=bundle, changes=off, controls=1).accuracy[0]
+
+
+def test_a_given_set_without_answers_is_measured_against_the_models_own() -> None:
+    bundle = bundle_of("classifier")
+    among = answered_by(bundle, tuple((text, "") for text, _ in GIVEN))
+    assert not knows_answers(bundle, among)
+    assert knows_answers(bundle, "held_out")
+    assert intervene_on_set(bundle=bundle, changes=(), among=among).accuracy[0] == 1.0
+    gpt = bundle_of("gpt")
+    assert knows_answers(gpt, answered_by(gpt, GIVEN))  # a label is none of its business: the text has its answers
+
+
+def test_a_target_that_is_given_is_what_a_translation_is_asked_for() -> None:
+    bundle = bundle_of("translation")
+    found = measured_cases(bundle, 2, 0, answered_by(bundle, (("the glass bell", "a good film"),)))
+    assert bundle.of_target.decode([one for one in found.answers[0].tolist() if one >= 0]) == "a good film"
+
+
+def test_a_given_set_that_a_model_cannot_read_is_refused_with_the_share() -> None:
+    bundle = bundle_of("classifier")
+    with pytest.raises(ValueError, match=r"label='angry' is no class .* must be one of negative, positive"):
+        answered_by(bundle, (("a glass box", "angry"),))
+    known, border = ["glass"] * 7, ["zyx", "xyz", "yxz"]
+    assert sum(bundle.tokenizer.encode(" ".join([*known, *border])).unknown) / 10 == MOST_UNKNOWN
+    answered_by(bundle, ((" ".join([*known, *border]), "0"),))
+    with pytest.raises(ValueError, match=r"36% of the tokens of these texts are unknown to bundle='classifier'"):
+        answered_by(bundle, ((" ".join([*known, *border, "zzz"]), "0"),))
+    with pytest.raises(ValueError, match="needs the model of a run"):
+        measured_cases(replace(bundle, read_held_out=None), among="held_out")
 
 
 def test_eight_threads_that_damage_and_eight_that_read_get_what_they_get_alone() -> None:

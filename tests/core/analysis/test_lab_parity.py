@@ -20,7 +20,7 @@ from tests.helpers.lab_models import (
     texts_of,
     without,
 )
-from transformer_core.analysis.lab.cases import Cases, donor_of, measured_cases, position_pairs, text_cases
+from transformer_core.analysis.lab.cases import Cases, donor_of, position_pairs, text_cases
 from transformer_core.analysis.lab.changes import (
     EVERYWHERE,
     HeadOff,
@@ -39,6 +39,7 @@ from transformer_core.analysis.lab.directions import FEW, Direction, direction_o
 from transformer_core.analysis.lab.heads_off import all_heads, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
 from transformer_core.analysis.lab.patching import heads_in, patch_map, patched_stacks, sites_of
+from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from pages.compare.pair import gap_by_step, kin_of, measure_rows
@@ -59,7 +61,7 @@ def test_two_runs_are_set_side_by_side(language: str, tmp_path: Path) -> None:
     said, word = told(app), words(language)
     assert f"| {word['setting.activation']} | **GELU** | **ReLU** |" in said
     assert word["setting.dropout"] not in said
-    assert f"| {word['measure.held_out_accuracy']} | **97.0%** | 60.0% | -37.0 |" in said
+    assert f"| {word['measure.held_out_accuracy']} | **97.0%** | 60.0% | −37.0 |" in said
     assert word["compare.many"].format(count=2) not in said
     assert app.get("vega_lite_chart")
 
@@ -196,3 +198,29 @@ def test_the_better_value_is_bold_and_equal_ones_are_not() -> None:
         {"held_out_loss": 0.2, "steps": 5.0, "seconds": 3.0}, {"held_out_loss": 0.3, "steps": 9.0, "seconds": 3.0}
     )
     assert [row[1:] for row in rows] == [["**0.200**", "0.300", "+0.100"], ["3", "3", "="], ["5", "9", "+4"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "row"),
+    [
+        ("held_out_loss", (1.3e-5, 7.9e-6), ["1.3×10⁻⁵", "**7.9×10⁻⁶**", "−5.1×10⁻⁶"]),
+        ("held_out_loss", (0.1, 0.0999), ["0.1000", "**0.0999**", "−0.0001"]),
+        ("held_out_loss", (0.4512, 0.4514), ["**0.4512**", "0.4514", "+0.0002"]),
+        ("held_out_loss", (0.0, 0.0), ["0.000", "0.000", "="]),
+        ("held_out_accuracy", (0.84149, 0.84151), ["84.1%", "**84.2%**", "+0.002"]),
+        ("held_out_accuracy", (0.8414, 0.8413), ["**84.14%**", "84.13%", "−0.01"]),
+        ("train_accuracy", (0.5, 0.5), ["50.0%", "50.0%", "="]),
+        ("seconds", (3.01, 3.04), ["**3.01**", "3.04", "+0.03"]),
+    ],
+)
+def test_numbers_that_differ_are_never_written_alike(name: str, values: tuple[float, float], row: list[str]) -> None:
+    ((_, *found),) = measure_rows({name: values[0]}, {name: values[1]})
+    assert found == row
+
+
+@given(first=st.floats(0, 1e6), second=st.floats(0, 1e6), name=st.sampled_from(["held_out_loss", "train_accuracy"]))
+def test_equal_is_said_of_equal_numbers_alone(first: float, second: float, name: str) -> None:
+    ((_, one, other, difference),) = measure_rows({name: first}, {name: second})
+    assert (difference == "=") == (first == second)
+    assert difference == "=" or any(digit in difference for digit in "123456789")
+    assert one.count("*") + other.count("*") == (0 if first == second else 4)

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
+from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import heads_in
 from pages.lab.log import rows_from
@@ -25,8 +26,10 @@ from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
+from transformer_core.analysis.lab.heads_off import few_heads
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
+from transformer_core.analysis.lab.weight_curve import weight_curve
 from transformer_core.prompt import Prompt
 
 TEXTS = {
@@ -107,6 +110,43 @@ def test_two_shares_on_built_in_texts_have_their_intervals_and_are_told_apart_by
     assert said in told(app)
 
 
+PASTED = "A dull film.\tnegative\nI loved it.\tpositive\nNot my thing.\tnegative"
+
+
+def test_a_pasted_set_is_what_all_three_measures_read_and_its_link_has_it() -> None:
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    among = (("A dull film.", 0), ("I loved it.", 1), ("Not my thing.", 0))
+    chosen = {"lab_set": "pasted", "lab_pasted": PASTED}
+    app = lab("heads", lab_off="encoder.0.0", lab_on_set="on", lab_few="on", lab_on="set", shown="lab_orders", **chosen)
+    changes = (("head", "encoder.layer0.self_attention", 0, "zero"),)
+    found = intervene_on_set(bundle=bundle, changes=changes, among=among)
+    assert metrics(app)["right, as it is"] == f"{found.accuracy[0]:.1%}"
+    assert "3 of the 3 texts of your set" in told(app)
+    few = few_heads(prompt=read_here(), on="set", among=among)
+    assert f"at random {few.areas[2]:.3f}" in told(app)
+    assert app.query_params["lab_pasted"] == PASTED
+    app = lab("weights", lab_curve="on", lab_curve_operation="prune", shown="lab_breaks", **chosen)
+    curve = weight_curve(
+        prompt=read_here(), parameter=app.selectbox("lab_matrix@lab").value, operation="prune", among=among
+    )
+    assert curve.breaks < 0 or f"of {curve.whole:.1%} before" in told(app)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"lab_set": "file"}, "bring the file again"),
+        ({"lab_set": "pasted"}, "must be pasted again"),
+        ({"lab_set": "pasted", "lab_pasted": "好电影\t1\n很难看\t0"}, "% of the tokens of these texts are unknown to"),
+        ({"lab_set": "pasted", "lab_pasted": "A dull film.\tdull"}, "is no class of"),
+    ],
+)
+def test_a_set_that_is_not_there_or_cannot_be_read_is_told(chosen: dict[str, str], said: str) -> None:
+    app = lab("heads", lab_off="encoder.0.0", lab_on_set="on", **chosen)
+    assert said in told(app).replace("\\", "")
+    assert "Give a set of texts that can be read first." in told(app)
+
+
 def test_the_model_of_a_run_is_measured_and_steered_by_its_own_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,13 +203,42 @@ def test_a_stroke_over_a_summary_writes_all_that_each_cell_stands_for() -> None:
     assert part.painted(((0, 2), (11, 40))) == ((1, 2, 1, 2), (3, 5, 1, 1))
 
 
-@pytest.mark.parametrize(
-    "said", ["[", "[1]", '[{"code": 3}]', '[{"code": ["x","zero",0,0,[]],"on":1}]', "[" * 9_000, OUTSIDE]
-)
-def test_a_broken_link_leaves_the_weights_alone(said: str) -> None:
-    app = lab("weights", lab_weights=said)
+STRANGE, BROKEN = "1 edit of this link is left out: this model has no such matrix", "edits of this link cannot be read"
+LINKS = [("[", BROKEN), ("[1]", BROKEN), ('[{"code": 3}]', BROKEN), ("[" * 9_000, BROKEN), (OUTSIDE, STRANGE)]
+
+
+@pytest.mark.parametrize(("given", "said"), [*LINKS, ('[{"code": ["x","zero",0,0,[]],"on":1}]', STRANGE)])
+def test_a_broken_link_leaves_the_weights_alone_and_is_told(given: str, said: str) -> None:
+    app = lab("weights", lab_weights=given)
     assert not app.exception
     assert metrics(app)["change, nats"] == "0"
+    assert said in told(app)
+
+
+@pytest.mark.parametrize(("count", "beyond"), [(MOST_EDITS, 0), (MOST_EDITS + 1, 1), (MOST_EDITS + 3, 3)])
+def test_edits_beyond_the_bound_are_counted_in_words(count: int, beyond: int) -> None:
+    edits = [{"code": [QUERY, "scale", 1.0, 0, []], "on": False}] * count
+    app = lab("weights", lab_weights=json.dumps(edits))
+    assert f"{MOST_EDITS}**" in told(app)
+    assert ("left out" in told(app)) == (beyond > 0)
+    if beyond:
+        assert f"{beyond} {'edit' if beyond == 1 else 'edits'} of this link" in told(app)
+
+
+def test_a_curve_over_strengths_is_drawn_of_the_set_and_of_the_text() -> None:
+    app = lab("weights", lab_curve="on", lab_curve_operation="scale", shown="lab_breaks")
+    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+    assert any("this text: ln p of its answer" in json.dumps(chart) for chart in charts), len(charts)
+
+
+def test_of_a_second_text_that_is_too_long_the_part_read_is_told() -> None:
+    bundle = load(ROOT / "assets/checkpoints/sentiment")
+    count = len(bundle.tokenizer.encode("good " * 126))
+    assert count == 128
+    for times, said in ((126, False), (127, True)):
+        other = "good " * times
+        for app in (lab("side", lab_other=other), first_screen("encoder", encoder_part="edit", encoder_other=other)):
+            assert ("The first 128 of 129 tokens are read." in told(app)) == said
 
 
 def test_two_texts_that_are_answered_alike_are_told() -> None:

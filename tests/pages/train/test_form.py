@@ -1,5 +1,6 @@
 """The form of the Train page: each control in both languages, in the link, bounded again on the server."""
 
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from tests.helpers.pages import run, told
 from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, ArticleRow, article_measured
 from transformer_core.training.runs.presets import PRESETS, QUICK, fitted
 from transformer_core.training.runs.settings import change, settings
+from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.spec import KIND_OF_SOURCE, Origin
 
 SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
@@ -281,3 +283,39 @@ def test_presets_whose_data_are_not_there_come_last_in_grey_with_the_reason(
     app = run("train")
     assert not any(":gray" in one.content for one in app.button_group(key="preset@train").proto.options)
     assert reason["train.presets_without_data"] not in told(app)
+
+
+@pytest.mark.parametrize(("length", "off"), [(255, True), (256, False)])
+def test_a_text_shorter_than_the_window_takes_start_off_with_the_reason(length: int, off: bool) -> None:
+    """Its last tenth must have two characters more than the 24 of a window: 26 of 256."""
+    text = ("A dull film. " * 40)[: length - 1] + "x"
+    for lang, said in (("en", f"text of {length} characters is too short for windows of max_len=24"), ("zh", "太短")):
+        app = run("train", source="characters", passage=text, max_len="24", lang=lang)
+        start = next(button for button in app.button if button.label == words(lang)["train.start"])
+        assert start.disabled == off
+        assert (said in told(app).replace("\\", "")) == off
+
+
+def test_a_text_of_too_few_sentences_takes_start_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = run("train", source="masked_words", passage="This is one long sentence without an end and " * 8)
+    assert next(button for button in app.button if button.label == words("en")["train.start"]).disabled
+    assert "different sentences; at least" in told(app)
+
+
+@pytest.mark.parametrize(("steps", "alone"), [(10, True), (11, False)])
+def test_a_batch_that_holds_all_examples_gets_a_word(steps: int, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready: Future[Estimate] = Future()
+    ready.set_result(Estimate(1.0, steps, 0.1, 0.1, 4, 1_000, 0.1))
+    monkeypatch.setattr(train_form, "estimate", lambda *_: ready)
+    app = run("train", epochs="10", batch_size="512")
+    assert ("One batch of 512 holds all examples" in told(app)) == alone
+
+
+def test_other_settings_leave_the_box_of_settings_the_same_one() -> None:
+    """A box with other words on it is another one to Streamlit, and its tabs begin with the first again."""
+    first, other = (page(learning_rate=rate) for rate in ("0.001", "0.002"))
+    labels = [
+        next(box.label for box in app.expander if box.label == words("en")["train.settings"]) for app in (first, other)
+    ]
+    assert labels[0] == labels[1] == "All settings"
+    assert "0.002" in told(other)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.film.reading import listening
 from pages.kit import runs
+from pages.kit.header import DEFAULT_TEXT
 from pages.language import prose, words
 from pages.train import form as train_form
 from pages.train.exports import bundle_zip, files_of, run_zip
@@ -313,3 +315,21 @@ def test_on_a_network_a_run_is_watched_by_link_and_changed_by_its_maker_alone(tm
     assert EN["run.of_another"] in told(watcher)
     maker.run()
     assert EN["run.of_another"] not in told(maker)
+
+
+@pytest.mark.parametrize(
+    ("data", "own"),
+    [
+        ({"source": "reviews", "language": "en"}, False),
+        ({"source": "reviews", "language": "zh"}, True),
+        ({"source": "table", "language": "en", "file": "rows.jsonl", "labels": ("schlecht", "gut")}, True),
+    ],
+)
+def test_a_run_on_own_data_is_followed_with_a_text_that_it_held_out(
+    data: dict[str, Any], own: bool, tmp_path: Path
+) -> None:
+    spec = SPECS["classifier"]
+    rows = b'{"text": "ein Film", "label": 0}\n' if data["source"] == "table" else None
+    store = made_run(tmp_path, replace(spec, data=replace(spec.data, **data)), data=rows)
+    box = next(one for one in run("train", run=store.id).text_input if str(one.key).startswith("text@"))
+    assert box.value == (store.facts()["prompt"] if own else DEFAULT_TEXT)

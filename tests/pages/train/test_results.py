@@ -1,14 +1,30 @@
 """What a run came to: the verdict and the answer to the prediction follow from its numbers."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from pages.language import words
-from pages.train.results import Outcome, outcome, points_apart, separation, verdict_words
+from pages.train.results import (
+    Divergence,
+    Outcome,
+    diverged_words,
+    divergence,
+    outcome,
+    points_apart,
+    separation,
+    verdict_words,
+)
 from tests.helpers.made_runs import made_run
-from transformer_core.training.runs.store.records import StoredPoints
+from tests.helpers.pages import run, told
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.loop import DivergedError, Run
+from transformer_core.training.runs.errors import words_of
+from transformer_core.training.runs.store.records import Curves, Frame, StoredPoints
 
 MANY = {"train": 100_000, "held_out": 100_000}
 
@@ -40,6 +56,67 @@ def test_the_verdict_follows_from_the_numbers(train: float, held_out: float, ver
 )
 def test_each_verdict_begins_at_its_border(train: float, held_out: float, counts: dict, verdict: str) -> None:
     assert Outcome(3, train, held_out, {"bag_of_words": 0.8}, counts).verdict == verdict
+
+
+def curved(losses: Sequence[float]) -> Curves:
+    step = np.arange(1, len(losses) + 1)
+    return Curves(step, np.array(losses), *(np.ones(len(losses)) for _ in range(3)))
+
+
+def framed(*losses: float | None) -> list[Frame]:
+    """Return a frame every second step."""
+    measures = [{} if loss is None else {"train_loss": loss} for loss in losses]
+    return [Frame(number, 2 * number, number, 0.0, found) for number, found in enumerate(measures)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "curve", "diverged"),
+    [
+        ((0.7, 0.2, 2.0), [0.5, 0.2, 1.9, 2.1], None),  # DIVERGED times 1.0, and no more
+        ((0.7, 0.2, 2.01), [0.5, 0.2, 1.9, 2.1], Divergence(4, 1.0, 2.01)),
+        ((0.7, 0.2, 2.01), [0.5, 0.2, 2.1, 2.1], Divergence(3, 1.0, 2.01)),
+        ((0.7, 600.0, 600.0), [500.0, 600.0, 600.0, 600.0], Divergence(1, 1.0, 600.0)),
+        ((0.7, 600.0, 1.0), [500.0, 600.0, 3.0, 1.0], None),  # it came back
+        ((1.5, 3.0), [1.5, 3.5], None),  # it began with more than guessing gives
+        ((1.5, 3.01), [1.5, 3.5], Divergence(2, 1.5, 3.01)),
+        ((1e-6, 1e-3), [1e-6, 1e-3], None),  # it began with a model that knew the answers
+        ((0.7, None), [0.7, np.nan], Divergence(2, 1.0, None)),
+        ((), [], None),
+    ],
+)
+def test_a_run_has_diverged_where_its_loss_ends_far_above_the_usual_one(
+    losses: tuple[float | None, ...], curve: list[float], diverged: Divergence | None
+) -> None:
+    assert divergence(framed(*losses), curved(curve), guess=1.0) == diverged
+
+
+def test_a_run_that_ended_in_no_number_says_at_which_step() -> None:
+    weights = torch.nn.Linear(1, 1)
+    training = Run(weights, lambda model, batch: model(batch).sum() * math.nan, lambda _: [torch.ones(1, 1)] * 2,
+              steps_per_epoch=2, config=TrainConfig(learning_rate=10.0))  # fmt: skip
+    with pytest.raises(DivergedError) as caught:
+        next(training.steps())
+    found = divergence(framed(0.7), curved([]), guess=0.1, message=words_of(caught.value))
+    assert found == Divergence(1, 0.7, None)
+    said = diverged_words(found, TrainConfig(learning_rate=10.0, warm_up=0.0, clip_norm=None))
+    assert "at step 1" in said
+    assert "a learning rate of 1, a tenth, or a warm-up" in said
+    assert "bound of 1" in said
+    assert "warm-up" not in diverged_words(found, TrainConfig(learning_rate=10.0, warm_up=0.1, clip_norm=1.0))
+
+
+def test_of_a_diverged_run_no_rule_no_map_and_no_trust_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
+    store = made_run(tmp_path, train=-599.0, held_out=0.4)  # made_run's loss is 1 - accuracy
+    found = outcome(store)
+    assert found is not None
+    assert found.diverged is not None
+    assert found.verdict == "diverged"
+    said = told(run("train", run=store.id))
+    assert "The run has diverged" in said
+    assert "it ends at 600" in said
+    for other in ("against a simple rule", "rustworthiness", "In the full space"):
+        assert other not in said
 
 
 def test_nothing_is_compared_where_there_is_no_rule() -> None:

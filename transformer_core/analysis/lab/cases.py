@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
-from itertools import pairwise
-from random import Random
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
@@ -21,22 +19,17 @@ from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_index
 from transformer_core.generation.sampling import greedy
-from transformer_core.generation.translate import translate
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
 from transformer_core.training.batching import padded
-from transformer_core.training.corpora.reviews import passage, reviews
-from transformer_core.untrusted.bundle_files import LANGUAGES
 
 NONE = -100  # no answer is asked for here
 MOST_TOKENS_AT_ONCE = 4_096
 MOST_WORDS = 96
 MOST_SET_TOKENS = 64  # of a text that a model is measured on
-MOST_UNKNOWN = 0.3  # of the tokens of such texts
 MOST_KEPT = 256  # findings of a model
-OPINIONS = ("negative", "positive")  # of the built-in reviews, 0 and 1
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -220,17 +213,17 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     bundle, encoding = prompt.bundle, prompt.encoding
     bundle.must_ask()
     if bundle.reader.asks == "words":
-        return _targets(bundle, [encoding], [answer if isinstance(answer, str) else None])
+        return with_targets(bundle, [encoding], [answer if isinstance(answer, str) else None])
     if isinstance(answer, str):
         raise ValueError(f"answer={answer!r} must be a number: of a class, or of a token of the vocabulary")
     slot, outcomes = bundle.reader.required(encoding).slot, bundle.reader.n_outcomes
-    cases = _texts(bundle, [encoding], [{slot: 0}])
+    cases = with_answers(bundle, [encoding], [{slot: 0}])
     if answer is None:
         with torch.inference_mode():
             log_probs = cases.log_probs(bundle.model(*cases.inputs))
         answer = int(log_probs[0, slot].argmax())
     require_index("answer", answer, outcomes)
-    return _texts(bundle, [encoding], [{slot: answer}])
+    return with_answers(bundle, [encoding], [{slot: answer}])
 
 
 def donor_of(cases: Cases, other: Prompt) -> Cases:
@@ -255,13 +248,18 @@ def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, in
     return aligned(mine, theirs)
 
 
-def _own(encoding: Encoding) -> tuple[int, ...]:
+def own_places(encoding: Encoding) -> tuple[int, ...]:
+    """Return the places of a text's own tokens.
+
+    Raises:
+        ValueError: it has none.
+    """
     if not encoding.own:
         raise ValueError("text has no token of its own; it must have at least one")
     return encoding.own
 
 
-def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
+def with_answers(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
     """Return texts with what is asked at each slot, by slot."""
     device = next(bundle.model.parameters()).device
     token_ids = padded([list(encoding.ids) for encoding in encodings], bundle.config.padding)  # (text, pos)
@@ -275,8 +273,12 @@ def _texts(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mappin
     return Cases(bundle, (token_ids.to(device),), answers.to(device), {stack: encodings[0].labels}, lengths)
 
 
-def _targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[str | None]) -> Cases:
-    """Return sources with their targets, each by default what the model writes greedily."""
+def with_targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[str | None]) -> Cases:
+    """Return sources with their targets, each by default what the model writes greedily, "" for none.
+
+    Raises:
+        ValueError: the model has no token for the start or the end of a target.
+    """
     tokenizer, device = bundle.of_target, next(bundle.model.parameters()).device
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if bos_id is None or eos_id is None:
@@ -302,115 +304,9 @@ def _targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[str 
     return Cases(bundle, (source_ids.to(device), given.to(device)), answers.to(device), labels, lengths)
 
 
-def language_read(bundle: Bundle) -> str:
-    """Return the language of the built-in texts that suit a model."""
-    return bundle.reads if bundle.reads in LANGUAGES else "en"
-
-
-def class_texts(bundle: Bundle, label: int, count: int = 48, seed: int = 0) -> tuple[str, ...]:
-    """Return held-out texts of one class: of the run that a classifier is of, else built-in reviews in the language
-    that a model reads, 0 negative and 1 positive.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if bundle.reader.asks == "class" and bundle.read_held_out is not None:
-        found = tuple(text for text, answer in bundle.read_held_out() if answer == label)[:count]
-        if not found:
-            raise ValueError(f"the run that bundle={bundle.name!r} is of held out no text of class {label}")
-        return found
-    examples = reviews(language_read(bundle), train=0, held_out=2 * count, seed=seed)[1]  # type: ignore[arg-type]
-    return tuple(example.text for example in examples if example.label == label)
-
-
 def text_cases(bundle: Bundle, texts: Sequence[str]) -> Cases:
     """Return texts that are only read, with nothing asked; a translation's decoder is given the start alone."""
     encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
     if bundle.reader.asks == "words":
-        return _targets(bundle, encodings, [""] * len(encodings))
-    return _texts(bundle, encodings, [{} for _ in encodings])
-
-
-def knows_answers(bundle: Bundle) -> bool:
-    """Return whether right answers to measured_cases are known, or only what the model itself finds."""
-    asks = bundle.reader.asks
-    opinions = [label.lower() for label in bundle.labels] == list(OPINIONS)
-    return bundle.read_held_out is not None or (opinions if asks == "class" else asks != "words")
-
-
-@per_model
-def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0) -> Cases:
-    """Return texts that the model never learned from, with their answers: those that its run held out, else built-in
-    ones, which no shipped model has learned from.
-
-    A classifier is asked for the label that a text has, a translation for the target. Where nobody knows that, as of
-    an opened model, it is asked for what it finds itself. A language model is asked for each next token, and a BERT for
-    one hidden token a text.
-
-    Raises:
-        ValueError: the model answers nothing, can read none of the texts, or knows too few tokens of the built-in ones.
-    """
-    bundle.must_ask()
-    asks = bundle.reader.asks
-    if bundle.read_held_out is None:
-        texts = _built_in_texts(bundle, count, seed)
-    else:
-        held_out = dict(bundle.read_held_out())
-        texts = dict(Random(seed).sample(list(held_out.items()), min(count, len(held_out))))
-    encodings = bundle.tokenizer.encode_batch(list(texts), max_len=min(MOST_SET_TOKENS, bundle.config.max_len))
-    fewest = 2 if asks == "next" else 1
-    encodings = sorted((one for one in encodings if len(one.own) >= fewest), key=len)
-    _require_known(bundle, encodings)
-    if asks == "words":
-        if knows_answers(bundle):
-            return _targets(bundle, encodings, [str(texts[one.text]) for one in encodings])
-        return _targets(bundle, encodings, translate(bundle, [one.text for one in encodings], width=1, most=MOST_WORDS))
-    if asks == "class":
-        if knows_answers(bundle):
-            return _texts(bundle, encodings, [{0: int(texts[one.text] or 0)} for one in encodings])
-        cases = _texts(bundle, encodings, [{0: 0} for _ in encodings])
-        with torch.inference_mode():
-            found = [part.log_probs(bundle.model(*part.inputs))[:, 0].argmax(-1) for part in batches(cases)]
-        return replace(cases, answers=torch.cat(found)[:, None])
-    if asks == "masked":
-        return _hidden(bundle, encodings, seed)
-    return _texts(bundle, encodings, [_nexts(encoding) for encoding in encodings])
-
-
-def _built_in_texts(bundle: Bundle, count: int, seed: int) -> dict[str, str | int | None]:
-    language = language_read(bundle)
-    examples = reviews(language, train=0, held_out=count, seed=seed)[1]  # type: ignore[arg-type]
-    texts: dict[str, str | int | None] = {example.text: example.label for example in examples}
-    if bundle.reader.asks == "next":
-        story = [line for line in passage(language).splitlines()[:8] if line.strip()]  # type: ignore[arg-type]
-        return dict.fromkeys((*story, *texts)[:count])
-    return texts
-
-
-def _require_known(bundle: Bundle, encodings: Sequence[Encoding]) -> None:
-    own = [one.unknown[place] for one in encodings for place in one.own]
-    if not own:
-        raise ValueError(f"bundle={bundle.name!r} can read none of the texts that it would be measured on")
-    if bundle.read_held_out is None and sum(own) / len(own) > MOST_UNKNOWN:
-        raise ValueError(
-            f"{sum(own) / len(own):.0%} of the tokens of the built-in texts are unknown to bundle={bundle.name!r}; "
-            f"to be measured on them it must know {1 - MOST_UNKNOWN:.0%}"
-        )
-
-
-def _nexts(encoding: Encoding) -> dict[int, int]:
-    return {place: encoding.ids[following] for place, following in pairwise(_own(encoding))}
-
-
-def _hidden(bundle: Bundle, encodings: Sequence[Encoding], seed: int) -> Cases:
-    mask_id = bundle.tokenizer.mask_id
-    if mask_id is None:
-        raise ValueError(f"bundle={bundle.name!r} has a vocabulary without [MASK]; it must have that token")
-    random, hidden, asked = Random(seed), [], []
-    for encoding in encodings:
-        place = random.choice(_own(encoding))
-        ids = list(encoding.ids)
-        asked.append({place: ids[place]})
-        ids[place] = mask_id
-        hidden.append(replace(encoding, ids=tuple(ids)))
-    return _texts(bundle, hidden, asked)
+        return with_targets(bundle, encodings, [""] * len(encodings))
+    return with_answers(bundle, encodings, [{} for _ in encodings])

@@ -13,16 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.analysis.attention.heads import Ablation, without
-from transformer_core.analysis.lab.cases import (
-    Cases,
-    batches,
-    donor_of,
-    measured_cases,
-    per_model,
-    position_pairs,
-    run,
-)
+from transformer_core.analysis.lab.cases import Cases, batches, donor_of, per_model, position_pairs, run
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
+from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice

@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.lab.cases import Cases, batches, class_texts, measured_cases, per_model, run, text_cases
+from transformer_core.analysis.lab.cases import Cases, batches, per_model, run, text_cases
+from transformer_core.analysis.lab.text_sets import class_texts, measured_cases
 from transformer_core.bundle import Bundle
 
 Source = Literal["texts", "classes", "neuron", "lens", "random"]

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, joined, measured_cases, one_case, run
+from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, joined, one_case, run
 from transformer_core.analysis.lab.changes import attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.directions import stack_at
+from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
@@ -152,6 +153,7 @@ def few_heads(
     on: On = "text",
     answer: int | str | None = None,
     how: Ablation = "zero",
+    among: Among = None,
     texts: int = 24,
     seed: int = 0,
 ) -> FewHeads:
@@ -161,11 +163,12 @@ def few_heads(
     weight is smallest.
 
     Args:
-        on: "text", or "set" for built-in texts.
+        on: "text", or "set" for a set of texts.
         answer: as of one_case; of the text alone.
         how: to "zero", or to the "mean" over built-in texts.
-        texts: how many built-in ones.
-        seed: of the random orders and the built-in texts.
+        among: which texts the set has, as of measured_cases.
+        texts: how many of them.
+        seed: of the random orders and of the texts.
 
     Raises:
         ValueError: the model has no heads, or as one_case.
@@ -173,7 +176,7 @@ def few_heads(
     bundle = prompt.bundle
     require_choice("on", on, ("text", "set"))
     heads = all_heads(bundle)
-    cases = one_case(prompt=prompt, answer=answer) if on == "text" else measured_cases(bundle, texts, seed)
+    cases = one_case(prompt=prompt, answer=answer) if on == "text" else measured_cases(bundle, texts, seed, among)
     generator = torch.Generator().manual_seed(seed)
     singles = ~torch.eye(len(heads), dtype=torch.bool)
     points = np.unique(np.linspace(0, len(heads), min(MOST_POINTS[on], len(heads) + 1)).round().astype(int))

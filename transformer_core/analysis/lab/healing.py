@@ -7,8 +7,8 @@ do not hold. The undamaged model is trained as long for comparison: see Session.
 import math
 from dataclasses import replace
 
-from transformer_core.analysis.lab.cases import OPINIONS, language_read
 from transformer_core.analysis.lab.changes import Code, changes_of
+from transformer_core.analysis.lab.text_sets import OPINIONS, language_read
 from transformer_core.analysis.lab.weights import WeightEdit, damaged
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig, require_range

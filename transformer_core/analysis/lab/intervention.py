@@ -19,7 +19,6 @@ from transformer_core.analysis.lab.cases import (
     at_once,
     batches,
     joined,
-    measured_cases,
     one_case,
     run,
 )
@@ -32,6 +31,7 @@ from transformer_core.analysis.lab.changes import (
     model_with,
     random_like,
 )
+from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import WeightEdit
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
@@ -86,7 +86,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class SetEffect:
-    """What changes do to the answers to built-in texts.
+    """What changes do to the answers to a set of texts.
 
     Shapes:
         accuracy, mean: (2 + control,), of the model as it is, changed, and under random changes of equal size: the
@@ -185,12 +185,19 @@ def changed_answers(cases: Cases, changes: Sequence[Change], *, model: nn.Module
 
 
 def intervene_on_set(
-    *, bundle: Bundle, changes: tuple[Code, ...], texts: int | None = None, controls: int = 4, seed: int = 0
+    *,
+    bundle: Bundle,
+    changes: tuple[Code, ...],
+    among: Among = None,
+    texts: int | None = None,
+    controls: int = 4,
+    seed: int = 0,
 ) -> SetEffect:
-    """Measure what changes do to the answers to built-in texts; see cases.measured_cases.
+    """Measure what changes do to the answers to a set of texts; see text_sets.measured_cases.
 
     Args:
         changes: as changes.code_of writes them; no patches, since those belong to one text.
+        among: which texts, as of measured_cases.
         texts: how many; by default as SET_SIZES says.
         controls: how many random changes of equal size to compare with.
         seed: of the texts and of those.
@@ -200,7 +207,7 @@ def intervene_on_set(
     """
     found = changes_of(changes)
     bundle.must_ask()
-    cases = measured_cases(bundle, texts or SET_SIZES[bundle.reader.asks], seed)
+    cases = measured_cases(bundle, texts or SET_SIZES[bundle.reader.asks], seed, among)
     drawn = random_like(found, cases, controls, seed)
     answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
     asked = answers[0].asked.cpu().double().numpy()  # (text,)

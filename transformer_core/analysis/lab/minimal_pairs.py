@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from transformer_core.analysis.lab.cases import Cases, donor_of, language_read, one_case, position_pairs, run
+from transformer_core.analysis.lab.cases import Cases, donor_of, one_case, position_pairs, run
 from transformer_core.analysis.lab.patching import one_in_each, sites_of
+from transformer_core.analysis.lab.text_sets import language_read
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice, require_index, require_range
 from transformer_core.probe import Edit

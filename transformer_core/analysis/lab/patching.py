@@ -22,6 +22,7 @@ from transformer_core.prompt import Prompt
 
 PLACES = ("residual", "attention", "feed_forward")
 LEAVES = {"residual": "residual", "attention": "self_attention.output", "feed_forward": "feed_forward.output"}
+ROUNDING = 1e-5  # of an activation's length, within which two readings of the same words differ
 LEAST_DIFFERENCE = 1e-3  # nats, below which there is nothing to share out
 
 
@@ -42,7 +43,9 @@ class PatchMap:
         labels: one a pair, "word" or "word → other".
         changed: one a pair, whether the two tokens differ.
         unpaired: how many positions of the two texts together have no partner.
-        agreement: of exact with estimate, in order; correlation: of Pearson.
+        agreement: of exact with estimate, of all maps with that of the heads, in order; correlation: of Pearson. What
+            is 0 by construction counts in neither: cells whose activation is the same in both texts, or reaches no
+            answer.
         passes: texts that were read for the exact map.
     """
 
@@ -131,31 +134,44 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
     all_sites = [*(site for found in places.values() for site in found)]
     exact, passes = _exact(second, given, all_sites, rows, columns)
     by_head, more = _exact_heads(second, given, heads, rows, columns)
-    moved = {site: given[site][0][..., columns, :] - replaced[site][0][..., rows, :] for site in sites}
-    products = {site: (moved[site] * slopes[site][0][..., rows, :]).sum(-1) for site in sites}
-    shape = (len(places), -1, len(pairs))
+    taken = {site: given[site][0][..., columns, :] for site in sites}
+    stood, slopes = ({site: found[site][0][..., rows, :] for site in sites} for found in (replaced, slopes))
+    products = {site: ((taken[site] - stood[site]) * slopes[site]).sum(-1) for site in sites}
+    can = {site: _can_move(taken[site], stood[site], slopes[site]) for site in sites}
+    counts = torch.cat([*(can[site] for site in all_sites), *(can[site].any(-1) for site in heads)]).cpu().numpy()
+    shape, span = (len(places), -1, len(pairs)), high - low
     estimate = torch.stack([products[site] for site in all_sites]).reshape(shape)
     heads_estimate = torch.stack([products[site].sum(-1) for site in heads]) if heads else torch.zeros(0, 0)
-    span = high - low
-    exact = (exact.reshape(shape) - low) / span
-    estimated = (estimate / span).cpu().double().numpy()
-    found = exact.numpy()
+    estimates = [(one / span).cpu().double().numpy() for one in (estimate, heads_estimate)]
+    found = [((one - low) / span).numpy() for one in (exact.reshape(shape), by_head)]
+    both = [np.concatenate([table.ravel() for table in tables])[counts] for tables in (found, estimates)]
     return PatchMap(
         high,
         low,
-        found,
-        estimated,
-        ((by_head - low) / span).numpy(),
-        (heads_estimate / span).cpu().double().numpy(),
+        found[0],
+        estimates[0],
+        found[1],
+        estimates[1],
         np.array(pairs, dtype=np.int64),
         tuple(places),
         pair_labels(first.labels[stack], second.labels[stack], pairs),
         tuple(first.labels[stack][here] != second.labels[stack][there] for here, there in pairs),
         len(first.labels[stack]) + len(second.labels[stack]) - 2 * len(pairs),
-        rank_correlation(found.ravel(), estimated.ravel()),
-        _pearson(found.ravel(), estimated.ravel()),
+        rank_correlation(*both),
+        _pearson(*both),
         passes + more,
     )
+
+
+def _can_move(taken: Tensor, stood: Tensor, slopes: Tensor) -> Tensor:
+    """Return where putting an activation in can change the answer: it differs by more than float32's rounding, and the
+    answer depends on that place.
+
+    Shapes:
+        taken, stood, slopes: (..., pair, width), what is put in, what was there, and the answer's gradient
+        returns: (..., pair), boolean
+    """
+    return ((taken - stood).norm(dim=-1) > ROUNDING * stood.norm(dim=-1)) & (slopes != 0).any(-1)
 
 
 def _pearson(one: np.ndarray, other: np.ndarray) -> float:

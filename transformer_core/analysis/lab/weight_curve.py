@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.lab.cases import measured_cases, one_case
+from transformer_core.analysis.lab.cases import one_case
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import changed_answers
+from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import (
     Operation,
     WeightEdit,
@@ -37,7 +38,7 @@ class WeightCurve:
 
     Shapes:
         strengths: (point,), as the operation has them; ranks are whole numbers
-        accuracy, mean: (point,), of built-in texts: share of answers that are the likeliest, mean ln p in nats
+        accuracy, mean: (point,), of a set of texts: share of answers that are the likeliest, mean ln p in nats
         text: (point,), ln p of the answer to the text
         random: (point,), the accuracy under noise of the same norm in the same matrices
         sizes: (point,), norm of the change over the norm of the weights
@@ -64,6 +65,7 @@ def weight_curve(
     parameter: str,
     operation: Operation,
     answer: int | str | None = None,
+    among: Among = None,
     texts: int = 48,
     seed: int = 0,
 ) -> WeightCurve:
@@ -73,7 +75,8 @@ def weight_curve(
         parameter: the name of a matrix; EVERY_MATRIX for all of the model.
         operation: one that has strengths.
         answer: as of one_case.
-        texts: how many built-in ones.
+        among: which texts, as of measured_cases.
+        texts: how many.
         seed: of those, and of noise.
 
     Raises:
@@ -87,7 +90,7 @@ def weight_curve(
     rank = max((min(weight.shape) for weight in weights.values() if weight.dim() == 2), default=1)
     strengths = [max(1, round(share * rank)) for share in STRENGTHS["rank"]] if operation == "rank" else None
     strengths = np.array(strengths or STRENGTHS[operation], dtype=np.float64)
-    cases = measured_cases(bundle, texts, seed)
+    cases = measured_cases(bundle, texts, seed, among)
     ours = one_case(prompt=prompt, answer=answer)
     whole, before = changed_answers(cases, ()), changed_answers(ours, ())
     norm = float(np.sqrt(sum(float(weight.cpu().double().square().sum()) for weight in weights.values())))

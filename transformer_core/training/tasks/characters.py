@@ -50,6 +50,15 @@ def pieces(text: str) -> list[str]:
     return [line[start : start + PIECE] for line in lines for start in range(0, len(line), PIECE)]
 
 
+def require_windows(text: str, width: int) -> None:
+    """Raise ValueError where a text is too short for one held-out window of so many characters that a model reads."""
+    if len(parts_of(text)[1]) <= width + 1:
+        raise ValueError(
+            f"text of {len(text):,} characters is too short for windows of max_len={width}: "
+            f"{round((width + 2) / HELD_OUT_SHARE):,} are needed, or a smaller max_len"
+        )
+
+
 class CharacterWindows:
     """A text as ids of characters, of which the last tenth is held out, and batches of windows from the rest.
 
@@ -77,12 +86,8 @@ class CharacterWindows:
         device: torch.device,
         tokenizer: Tokenizer | None = None,
     ) -> None:
+        require_windows(text, width)
         self.learned, self.held_out = parts_of(text)
-        if len(self.held_out) <= width + 1:
-            raise ValueError(
-                f"text of {len(text):,} characters is too short for windows of max_len={width}: "
-                f"{round((width + 2) / HELD_OUT_SHARE):,} are needed, or a smaller max_len"
-            )
         self.tokenizer = tokenizer or Tokenizer.train(
             "character", [self.learned], vocab_size=8_000, min_frequency=1, template="none"
         )

@@ -1,9 +1,12 @@
 """A Python script that repeats a run, exactly where machine, versions and threads are the same."""
 
+import io
 import json
+import zipfile
 from typing import Any
 
-from transformer_core.training.runs.store.folder import ORIGIN, START
+from transformer_core.training.runs.store.folder import ORIGIN, SCRIPT, START
+from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import RunSpec
 
 COMMAND = "python repeat.py"
@@ -15,6 +18,7 @@ Prints step, loss, learning rate and norm of the gradient of every step, to the 
 """
 
 import os
+import sys
 from pathlib import Path
 
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
@@ -27,7 +31,11 @@ from transformer_core.training.tasks.make import make_task
 
 SPEC = r"""{spec}"""
 FOLDER = Path(__file__).parent
+NEEDED = {files!r}
 
+missing = [name for name in NEEDED if not (FOLDER / name).exists()]
+if missing:
+    sys.exit(f"Beside this script must lie, from the run's export: {{', '.join(missing)}}")
 device = torch.device({device!r})
 compute_repeatably(device, threads={threads})
 spec = RunSpec.from_json(SPEC)
@@ -38,6 +46,27 @@ for step in run.steps():
 '''
 
 
+def files_beside(spec: RunSpec) -> list[str]:
+    """Return what must lie beside the script of a run, by its names in the run's folder: its data, weights, a model."""
+    files = [spec.data.file] if spec.data.file else []
+    if spec.takes_weights:
+        files.append(ORIGIN)
+    if spec.start is not None:
+        files.append(START)
+    return files
+
+
+def script_zip(store: RunStore) -> bytes:
+    """Return a zip of the script that repeats a run with all that must lie beside it."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(SCRIPT, repeat_script(store.spec, store.facts()))
+        for path in (store.folder / name for name in files_beside(store.spec)):
+            for part in sorted(path.iterdir()) if path.is_dir() else [path]:
+                archive.write(part, part.relative_to(store.folder).as_posix())
+    return buffer.getvalue()
+
+
 def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
     """Return a short Python script that repeats a run.
 
@@ -45,11 +74,7 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
         spec: the run's.
         facts: of the run, as RunStore.facts returns them: device, threads and versions.
     """
-    files = [spec.data.file] if spec.data.file else []
-    if spec.takes_weights:
-        files.append(ORIGIN)
-    if spec.start is not None:
-        files.append(f"the folder {START}")
+    files = files_beside(spec)
     needs = f"\nBeside it must lie, from the run's export: {', '.join(files)}." if files else ""
     return TEMPLATE.format(
         title=_plain(f"Repeats the run {spec.name!r}."),
@@ -57,6 +82,7 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
         learned=_plain(spec.data.described),
         device=facts.get("device", "cpu"),
         needs=_plain(needs),
+        files=files,
         spec=json.dumps(json.loads(spec.to_json()), indent=2),  # in which three quotes never meet
         threads=int(facts.get("threads", 1)),
         tokenizer=facts.get("tokenizer_sha256", ""),
