@@ -58,6 +58,8 @@ def name_of_moment(run: str, frame: int | None = None) -> str:
 def model_folders() -> dict[str, Path]:
     """Return every folder that holds a model, by name: the shipped ones, those in VITRINE_MODELS, the opened ones.
 
+    A model in one file stands in its folder's place.
+
     Of the opened ones there are those that this visitor opened, and those that are shared.
     """
     own = _own_folders()
@@ -83,7 +85,8 @@ def leave_out(name: str) -> None:
 @lru_cache(maxsize=4)
 def _folders_in(shipped: Path, more: str | None, _: int) -> dict[str, Path]:
     places = [shipped, Path(more).resolve()] if more else [shipped]
-    return {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
+    found = {path.parent.name: path.parent for place in places for path in sorted(place.glob("*/config.json"))}
+    return found | {path.stem: path for place in places for path in sorted(place.glob("*.gguf"))}
 
 
 def shipped_names() -> list[str]:
