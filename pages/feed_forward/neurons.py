@@ -24,10 +24,10 @@ from transformer_core.analysis.feed_forward.neurons import (
     corpus_neurons,
     exciting_tokens,
     neurons,
+    sentences_for,
     without_neuron,
 )
 
-SENTENCES = 300
 TOP = 24
 MOVES = ("nothing", "little", "much", "flips")
 LITTLE, MUCH = 0.1, 5.0  # percentage points
@@ -111,12 +111,12 @@ def _exciting(view: View, layer: int, neuron: int) -> None:
     st.subheader(t("feed_forward.exciting", layer=layer, neuron=neuron), anchor=False)
     answer = awaited(
         exciting_tokens,
-        t("feed_forward.reading", count=SENTENCES),
+        t("feed_forward.reading", count=sentences_for(view.bundle.config)),
         key="feed_forward_exciting",
         height=HEIGHT,
         stays=True,
         bundle=view.bundle,
-        sentences=SENTENCES,
+        sentences=sentences_for(view.bundle.config),
         layer=layer,
         neuron=neuron,
     )
@@ -130,7 +130,9 @@ def _exciting(view: View, layer: int, neuron: int) -> None:
         context = f"{plain(before[-AROUND:])} **{plain(token.lstrip('·'))}** {plain(after[:AROUND])}"
         lines.append(f"| {before_it:+.3f} | {activation:+.3f} | {context.strip()} |")
     st.markdown("\n".join(lines))
-    st.caption(t("feed_forward.exciting_note", count=SENTENCES, share=f"{found.share_above_zero:.1%}"))
+    st.caption(
+        t("feed_forward.exciting_note", count=sentences_for(view.bundle.config), share=f"{found.share_above_zero:.1%}")
+    )
 
 
 def _without(view: View, layer: int, neuron: int) -> None:
@@ -197,12 +199,18 @@ def _show_dead(view: View) -> None:
     """Ask how many neurons never rise above 0, then count them by layer."""
     options = options_of("feed_forward.dead_{}", ("none", "few", "many"))
     question = section("feed_forward", "try_dead").format(
-        count=SENTENCES, neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
+        count=sentences_for(view.bundle.config), neurons=view.bundle.config.n_layers * view.bundle.config.d_ff
     )
     cover = ask_first(question, options, name="feed_forward_dead", about=view.bundle.name)
-    reading = t("feed_forward.reading", count=SENTENCES)
+    reading = t("feed_forward.reading", count=sentences_for(view.bundle.config))
     with cover.picture():
-        answer = awaited(corpus_neurons, reading, key="feed_forward_dead", bundle=view.bundle, sentences=SENTENCES)
+        answer = awaited(
+            corpus_neurons,
+            reading,
+            key="feed_forward_dead",
+            bundle=view.bundle,
+            sentences=sentences_for(view.bundle.config),
+        )
         if answer is None:
             return
         found = answer.value

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.feed_forward.figures.neurons import swap_chart
-from pages.feed_forward.neurons import MOVES, SENTENCES, size_of_move
+from pages.feed_forward.neurons import MOVES, size_of_move
 from pages.kit.asking import ask
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, covered, fragment, options_of, say
@@ -15,6 +15,7 @@ from pages.kit.verdict import classifies, concludes, outcome_word
 from pages.kit.waiting import awaited
 from pages.language import section, strings, t
 from pages.room import Part
+from transformer_core.analysis.feed_forward.neurons import sentences_for
 from transformer_core.analysis.feed_forward.other_activation import (
     Swapped,
     SwappedOnCorpus,
@@ -52,8 +53,8 @@ def _show(view: View) -> None:
             )
         with corpus:
             if not covered() and classifies(view):
-                reading = t("feed_forward.reading", count=SENTENCES)
-                asked: dict[str, Any] = {"bundle": view.bundle, "sentences": SENTENCES}
+                reading = t("feed_forward.reading", count=sentences_for(view.bundle.config))
+                asked: dict[str, Any] = {"bundle": view.bundle, "sentences": sentences_for(view.bundle.config)}
                 answer = awaited(swapped_on_corpus, reading, key="feed_forward_corpus", **asked)
                 if answer is not None:
                     say(_table(answer.value))

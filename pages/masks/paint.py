@@ -208,7 +208,7 @@ def _verdicts(chosen: Masked, found: MaskedHead) -> dict[str, Verdict | None]:
 
 def _numbers(chosen: Masked, found: MaskedHead) -> dict[str, Number]:
     """Return the change of the verdict, and how much of the text still reaches it."""
-    if not found.before:
+    if not len(found.before):
         return {}
     first = _winner(found.before)
     moved = t("masks.points", moved=f"{100 * (found.after[first] - found.before[first]):+.1f}")
@@ -236,7 +236,7 @@ def show_change(chosen: Masked, found: Live) -> None:
 
 def show_unreached(chosen: Masked, found: MaskedHead) -> None:
     """Say so where no token but its own reaches the verdict."""
-    if found.before and int(found.reach.sum()) == 1:
+    if len(found.before) and int(found.reach.sum()) == 1:
         token = found.labels[int(found.reach.argmax())]
         st.info(t("masks.deaf", token=plain(token)), icon=":material/hearing_disabled:")
 
@@ -260,7 +260,7 @@ def show_wholly_masked(chosen: Masked, found: MaskedHead) -> None:
             ("large", one.large, one.verdict_large),
         ]
         head = [t("masks.convention"), t("masks.least"), t("masks.greatest"), t("masks.sum")]
-        first = _winner(found.before) if found.before else None
+        first = _winner(found.before) if len(found.before) else None
         if first is not None:
             head.append(t("masks.verdict_then", label=outcome_word(chosen.view, first)))
         table = []

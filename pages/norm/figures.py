@@ -63,11 +63,11 @@ def _marks(field: str, hue: str, count: int) -> alt.Chart:
 
 
 @form
-def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
+def _vector(said: tuple[tuple[str, str], ...], count: int, standardised: str) -> Chart:
     words = dict(said)
     before = alt.layer(_bars("x", BEFORE, count, y="x"), _levels("value"))
     unit = _levels("deviations").transform_filter("datum.deviations != 0")
-    standard = alt.layer(_bars("standard", HUES["value"], count, y="(x − μ) / √(σ² + ε)"), unit)
+    standard = alt.layer(_bars("standard", HUES["value"], count, y=standardised), unit)
     learned = alt.layer(_bars("gain", HUES["weights"], count, y="g, b"), _marks("bias", HUES["key"], count))
     after = alt.layer(_bars("after", AFTER, count, y="y", title=words["axis_dimension"]))
     rows = (
@@ -83,12 +83,14 @@ def _vector(said: tuple[tuple[str, str], ...], count: int) -> Chart:
     return alt.vconcat(*parts, spacing=4)
 
 
-def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
+def vector_chart(found: Mapping[str, np.ndarray], words: Words, *, squares: bool = False) -> Filled:
     """Draw the vector before, standardised, and after, and the trained gain and bias, one under the other.
 
     Args:
         found: x, standard, after, gain, bias, mean and variance.
+        squares: it is divided by its root mean square, and its mean stays.
     """
+    standardised = "x / √(σ² + μ² + ε)" if squares else "(x − μ) / √(σ² + ε)"
     mean, deviation = float(found["mean"]), float(found["variance"]) ** 0.5
     columns = {name: found[name].astype(float) for name in ("x", "standard", "gain", "bias", "after")}
     count = len(found["x"])
@@ -100,7 +102,7 @@ def vector_chart(found: Mapping[str, np.ndarray], words: Words) -> Filled:
     )
     rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
     said = ("axis_dimension", "title_standard", "title_learned", "title_after")
-    return Filled(_vector(tuple((name, words[name]) for name in said), count), rows)
+    return Filled(_vector(tuple((name, words[name]) for name in said), count, standardised), rows)
 
 
 @form

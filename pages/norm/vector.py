@@ -59,7 +59,13 @@ def _picture(view: View, values: Values) -> Live:
     scale = t("norm.scaled_label", scale=f"{more.scale:g}")
     stem = f"norm_vector_layer{layer}_{sublayer}"
     drawings = (
-        Drawing("norm_vector", vector_chart(answer.arrays, words), answer, stem, t("norm.vector_label")),
+        Drawing(
+            "norm_vector",
+            vector_chart(answer.arrays, words, squares=found.norm == "rms_norm"),
+            answer,
+            stem,
+            t("norm.vector_label"),
+        ),
         Drawing(
             "norm_variants",
             variants_chart(found.after, found.others[values[OTHER]], words),

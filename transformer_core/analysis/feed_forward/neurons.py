@@ -15,7 +15,7 @@ from transformer_core.analysis.outcome import conclude, one_text, read, require_
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_index, require_range
+from transformer_core.config import ModelConfig, require_index, require_range
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -23,6 +23,14 @@ from transformer_core.text import Encoding, make_batch
 from transformer_core.training.corpora import reviews
 
 TOKENS_AT_ONCE = 2_048
+USUAL_SENTENCES, FEWEST_SENTENCES = 300, 20
+MOST_KEPT = 300_000_000  # numbers of a corpus, before and after the activation
+
+
+def sentences_for(config: ModelConfig) -> int:
+    """Return how many sentences of a corpus are read for a model: fewer of one with many neurons."""
+    of_a_sentence = 60 * 2 * config.n_layers * config.d_ff  # of 60 tokens at most, as nearly all have
+    return max(FEWEST_SENTENCES, min(USUAL_SENTENCES, MOST_KEPT // of_a_sentence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,13 +291,15 @@ def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
     encodings = tuple(bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len))
     own = [[not special for special in encoding.special] for encoding in encodings]
     kept = {leaf: [[] for _ in range(bundle.config.n_layers)] for leaf in ("pre_activation", "activation")}
+    last = bundle.reader.site(f"layer{bundle.config.n_layers - 1}.feed_forward.activation")
+    sites = ("*.pre_activation", "*.activation", last)
     for start in counted(range(0, sentences, 50)):
         batch = make_batch(encodings[start : start + 50], padding=bundle.config.padding)
         real = torch.zeros_like(batch.mask)
         for row, flags in enumerate(own[start : start + 50]):
             real[row, : len(flags)] = torch.tensor(flags)
         device = next(bundle.model.parameters()).device
-        _, trace = capture(bundle.model, batch.token_ids.to(device), sites=("*.pre_activation", "*.activation"))
+        _, trace = capture(bundle.model, batch.token_ids.to(device), sites=sites, until=sites[-1])
         for leaf, layers in kept.items():
             for layer, parts in enumerate(layers):
                 parts.append(trace[bundle.reader.site(f"layer{layer}.feed_forward.{leaf}")].float().cpu()[real])

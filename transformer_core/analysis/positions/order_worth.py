@@ -35,7 +35,9 @@ def shuffled_order(special: Sequence[bool], seed: int) -> Tensor:
     return order
 
 
-def order_edits(config: ModelConfig, order: Tensor | None, *, stack: str = "*", first: bool = False) -> Mapping[str, Edit]:
+def order_edits(
+    config: ModelConfig, order: Tensor | None, *, stack: str = "*", first: bool = False
+) -> Mapping[str, Edit]:
     """Return the edits that give token i the position order[i], or no position where order is None.
 
     Vectors that are added are permuted, or zero. Rotary queries and keys are turned back and then by their new
