@@ -40,12 +40,10 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
         BundleError: no vocabulary that we can read, a damaged one, or a class that cannot be rebuilt.
     """
     settings = _Settings(folder, family)
-    where = folder.name
+    there = os.path.lexists(folder / TOKENIZER)
+    where = f"{folder.name}/{TOKENIZER}" if there else folder.name
     try:
-        whole = None
-        if os.path.lexists(folder / TOKENIZER):
-            where = f"{folder.name}/{TOKENIZER}"
-            whole, _ = parse(_text(folder / TOKENIZER))
+        whole = parse(_text(folder / TOKENIZER))[0] if there else None
         with failing_clearly("the vocabulary makes no tokenizer"):
             pipeline, tokens = _pipeline(folder, family, settings, whole)
         ids = {name: token for name, token in tokens.items() if pipeline.token_to_id(token) is not None}
@@ -283,8 +281,8 @@ def _json_of(path: Path) -> dict[str, Any]:
 
 
 def _words(folder: Path) -> _Vocabulary:
-    lines = io.StringIO(_text(folder / WORDS), newline=None).readlines()
-    return _Vocabulary(WORDS, {line.rstrip("\n"): number for number, line in enumerate(lines)}, [])
+    lines = enumerate(io.StringIO(_text(folder / WORDS), newline=None).readlines())
+    return _Vocabulary(WORDS, {line.rstrip("\n"): number for number, line in lines}, [])
 
 
 def _numbered(folder: Path) -> dict[str, int]:
@@ -431,8 +429,8 @@ MADE_BY |= {
 }
 MADE_BY["GPT2Tokenizer"] = _Class(_gpt2_pairs, OF_GPT2, (NUMBERED, MERGES), _pairs)
 MADE_BY["XLMRobertaTokenizer"] = _Class(_unigrams, OF_ROBERTA)
-AS_IT_STANDS = ("PreTrainedTokenizer", "TokenizersBackend", "MarianTokenizer")
-AS_IT_STANDS += ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer", "Qwen2Tokenizer", "GPTNeoXTokenizer")
+AS_IT_STANDS = ("PreTrainedTokenizer", "TokenizersBackend")
+AS_IT_STANDS += tuple(f"{name}Tokenizer" for name in ("Marian", "Llama", "CodeLlama", "Gemma", "Qwen2", "GPTNeoX"))
 OWN_CLASS = {
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
