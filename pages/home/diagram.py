@@ -73,6 +73,9 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         embedding_norm=config.embedding_norm,
         causal=config.causal,
         pair_head=config.pair_head,
+        n_kv_heads=config.kv_heads,
+        gated=config.gated,
+        parallel=config.parallel,
     )
     words = strings("diagram")
     tensors = dict(ask(part_tensors, prompt=view.prompt).value)

@@ -197,7 +197,8 @@ class Architecture:
         vocab_size, target_vocab_size, d_model, n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in
             ModelConfig.
         positions: the position scheme; "rotary", "alibi" and "none" add no vector.
-        norm_order: "pre" or "post".
+        norm_order, parallel: as in ModelConfig.
+        n_kv_heads: heads of keys and values, 0 for as many as n_heads; gated: the feed-forward layer has a gate.
         embedding_norm: whether the summed embeddings are normalised.
         causal: whether a position of a decoder sees no later ones.
         pooling: "cls" or "mean".
@@ -221,6 +222,9 @@ class Architecture:
     embedding_norm: bool = False
     causal: bool = True
     pair_head: bool = True
+    n_kv_heads: int = 0
+    gated: bool = False
+    parallel: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,14 +237,17 @@ class _Branch:
 
 def _attention(model: Architecture, words: Mapping[str, str], *, masked: bool, queries: str = "") -> _Branch:
     size = queries or str(model.n_tokens)
-    heads = words["heads"].format(count=model.n_heads, width=model.d_head)
+    shared = model.n_kv_heads not in (0, model.n_heads)
+    heads = words["heads_shared" if shared else "heads"]
+    heads = heads.format(count=model.n_heads, width=model.d_head, kept=model.n_kv_heads)
     title = words["masked_attention" if masked else "attention"]
     return _Branch("attention", title, heads, f"(1, {model.n_heads}, {size}, {size})")
 
 
 def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _Branch:
-    widths = f"{model.d_model} → {model.d_ff:,} → {model.d_model}"
-    return _Branch("feed_forward", words["feed_forward"], widths, f"(1, {size}, {model.d_ff})")
+    widths = f"{model.d_model} {'⇉' if model.gated else '→'} {model.d_ff:,} → {model.d_model}"
+    title = words["gated" if model.gated else "feed_forward"]
+    return _Branch("feed_forward", title, widths, f"(1, {size}, {model.d_ff})")
 
 
 def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
@@ -265,11 +272,12 @@ def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, titl
 
 
 def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None:
-    words, pre = draw.words, model.norm_order == "pre"
+    words, order = draw.words, model.norm_order
     step, to_middle, to_down = BRANCH_WIDTHS[len(branches)]
     width = step * len(branches) + (22 if len(branches) == 2 else 34)
     end = LAYERS_X + width
-    draw.frame(LAYERS_X, width, words["layers"].format(count=model.n_layers), start=len(branches) > 2)
+    title = words["layers_parallel" if model.parallel else "layers"].format(count=model.n_layers)
+    draw.frame(LAYERS_X, width, title, start=len(branches) > 2)
     draw.line(LAYERS_X, STREAM_Y, end, STREAM_Y, "stream")
     draw.caption("stream", LAYERS_X + 20, STREAM_Y + 24, words["residual"])
     for index, branch in enumerate(branches):
@@ -282,8 +290,10 @@ def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None
         draw.box(branch.part, middle, BRANCH_Y, 156, branch.title, branch.detail)
         draw.picture(branch.part, middle, BRANCH_Y + BELOW, 120)
         draw.plus(down, STREAM_Y)
-        draw.pill(*((up, 156) if pre else (down + 32, STREAM_Y)), words["norm"])
-    if pre:
+        places = {"pre": [(up, 156)], "post": [(down + 32, STREAM_Y)], "output": [(down, 156)]}
+        for place in places.get(order, [(up, 156), (down, 156)]):
+            draw.pill(*place, words["norm"])
+    if order != "post":
         draw.pill(end + 56, STREAM_Y, words["final_norm"])
 
 
