@@ -70,11 +70,26 @@ def _show(view: View) -> None:
         show_verdict_of(view, found.verdicts["heads"], place="heads")
     with head_place:
         show_large(large)
+        for line in _of_layer(view, layer, head):
+            st.caption(line)
     HEADS.follow(view)
     with dropout_place:
         try_dropout(view, layer, head)
     with words_place:  # last, because it is slow: each word is hidden in turn
         show_explanation(view)
+
+
+def _of_layer(view: View, layer: int, head: int) -> list[str]:
+    """Return in words whose keys and values a head shares, and how far this layer's queries see, where that is less."""
+    config, found = view.bundle.config, []
+    if config.kv_heads < config.n_heads:
+        kept = config.kv_head(head)
+        others = [other for other in range(config.n_heads) if other != head and config.kv_head(other) == kept]
+        said = {"head": head, "kept": kept, "others": ", ".join(map(str, others)), "count": config.kv_heads}
+        found.append(t("attention.shared", **said, n=len(others)))
+    if (window := config.window(layer)) is not None:
+        found.append(t("attention.window", window=f"{window:,}", layer=layer))
+    return found
 
 
 def names_of_heads(view: View, heads: Heads, least: float) -> list[list[str]]:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from itertools import cycle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import STEP_NAMES
 from pages.kit.asking import ask
-from pages.kit.models import open_bundle
+from pages.kit.models import MORE_MODELS, open_bundle
 from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
+from tests.helpers.engine import odd_model
 from tests.helpers.pages import asks, minus, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
@@ -20,6 +22,7 @@ from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
 from transformer_core.analysis.outcome import read
+from transformer_core.bundle import save
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending and the music."
@@ -247,3 +250,25 @@ def test_no_dropout_leaves_each_row_at_1_and_a_model_without_outcome_says_so() -
 def test_the_script_of_dropout_computes_the_same() -> None:
     answer = ask(dropped_weights, **asked(), layer=0, head=1, percent=20, seed=2, draws=4)
     repeats(answer.script, answer.arrays)
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ("multi_query", ["Head 2 reads keys and values 0, and so do heads 0, 1, 3: each layer has 1 head of keys"]),
+        ("llama", ["Head 2 reads keys and values 1, and so does head 3: each layer has 2 heads of keys and values."]),
+        ("gemma2", ["In layer 1 a query sees 3 tokens at most, itself the last"]),
+    ],
+)
+def test_a_head_says_whose_keys_and_values_it_shares_and_how_far_it_sees(
+    options: str, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = odd_model("gpt", options)
+    save(bundle, tmp_path / bundle.name)
+    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    head = "2" if bundle.config.n_heads > 2 else "1"
+    app = run("attention", model=bundle.name, layer="1", head=head, text="Once upon a time")
+    assert not app.exception
+    captions = " ".join(caption.value for caption in app.caption)
+    for line in lines:
+        assert line in captions
