@@ -69,8 +69,8 @@ CONFIGS: dict[str, type] = {
     "recurrent_classifier": RecurrentClassifierConfig,
 }  # of all other kinds, ModelConfig
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-DEFAULT_MAX_BYTES = 1 << 30
-MOST_PARAMETERS = 400_000_000  # 1.6 GB in float32, whatever the file has; BERT large has 335 million
+DEFAULT_MAX_BYTES = 2 << 30
+MOST_PARAMETERS = 650_000_000  # 2.6 GB in float32, whatever the file has; BERT large has 335 million, Qwen 3 0.6B 596
 MOST_HEADS = 2_048  # of all layers; their weights for 128 tokens take 134 MB; GPT-2's largest model has 1,200
 MOST_ENTRIES = 262_144  # scores of as many words for 128 tokens take 134 MB
 

@@ -255,7 +255,7 @@ def test_a_template_of_50_000_tokens_is_refused_however_it_is_written() -> None:
 
 def test_added_tokens_and_what_a_model_puts_before_its_entries_are_bounded() -> None:
     added = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    with refused("added_tokens has 50,000 tokens, must have at most 1,024"):
+    with refused("added_tokens has 50,000 tokens, must have at most 8,192"):
         made(added_tokens=[added | {"id": k, "content": f"<{k}>"} for k in range(50_000)])
     with refused("must have texts of at most 256 characters each"):
         made(added_tokens=[added | {"id": 3, "content": "z" * 257}])
