@@ -6,9 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+import torch
+from playwright.sync_api import Browser, Page, expect
 
-from tests.helpers.browser import BUNDLE, rest, settle, visit
+from pages.language import words
+from tests.helpers.browser import BUNDLE, rest, serving, settle, visit
+from tests.helpers.gguf import write_gguf
 from tests.helpers.open_checkpoints import written
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
@@ -64,3 +67,31 @@ def test_the_card_of_a_model_that_somebody_brings_fetches_nothing_and_has_no_lin
         rest(page)
         assert page.locator("a[href*=example], [data-testid=stExpander] img").count() == 0
     # that no request left for another host, the tab itself has watched
+
+
+@pytest.mark.nightly
+def test_a_gguf_file_on_the_disk_is_opened_and_its_next_token_is_the_models(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_gguf(tmp_path / "small.gguf", "gemma3", max_position_embeddings=64)
+    bundle = load(tmp_path / "small.gguf", device="cpu")
+    text = "abc ab 你好"
+    ids = torch.tensor([bundle.tokenizer.encode(text).ids])
+    with torch.inference_mode():
+        shares = bundle.model(ids)[0, -1].softmax(-1)
+    best = int(shares.argmax())
+    monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
+    monkeypatch.setenv("VITRINE_OPENED", str(tmp_path / "opened"))
+    with serving(tmp_path / "log") as address:
+        page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+        page.goto(f"{address}/my_model?my_model_from=folder")
+        box = page.get_by_role("textbox", name=words("en")["my_model.path"])
+        box.fill(str(tmp_path / "small.gguf"))
+        box.press("Enter")
+        page.get_by_role("button", name="Open it").click()
+        expect(page.get_by_text("is open, here and on the pages")).to_be_visible()
+        expect(page.get_by_test_id("stMetricValue").first).to_have_text(f"{bundle.n_parameters:,}")
+        visit(page, address, "attention", model="small", text=text)
+        expect(page.get_by_text("each layer has 2 heads of keys and values")).to_be_visible()
+        expect(page.get_by_text(f"{100 * float(shares[best]):.1f}%").first).to_be_visible()
+        page.context.close()

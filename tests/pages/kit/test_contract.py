@@ -295,13 +295,13 @@ SOME_ODD_MODELS = (
     ("attention", "flow", "gpt", "short"),
     ("before", "gates", "lm", "zero"),
     ("bert", "layers", "bert", "denormal"),
-    ("attention", "one", "gpt", "llama"),
+    ("attention", "heads", "gpt", "llama"),
     ("feed_forward", "neurons", "classifier", "biased"),
     ("feed_forward", "neurons", "gpt", "gemma3"),
     ("gpt", "next", "gpt", "gemma2"),
     ("norm", "vector", "encoder", "large"),
     ("norm", "vector", "gpt", "olmo2"),
-    ("positions", "rotary", "gpt", "neox"),
+    ("positions", "schemes", "gpt", "neox"),
     ("translation", "steps", "translation", "short"),
 )
 
