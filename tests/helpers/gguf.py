@@ -102,14 +102,9 @@ WIDE = {"hidden_size": 256, "intermediate_size": 256, "head_dim": 64}
 TYPES = gguf.GGMLQuantizationType
 
 
-def write_gguf(path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F32, **changes: Any) -> Any:
-    """Write a random model of theirs as a GGUF file; return the model, whose matrices are as the file has them."""
-    architecture, family, own = OWN_NAMES[name]
-    named = f"{family}LMHeadModel" if family == "GPT2" else f"{family}ForCausalLM"
-    model = made(named, vocab_size=VOCAB, **(own | changes))
-    config = model.config
-    writer = gguf.GGUFWriter(path, architecture)
-    if family == "GPT2":
+def _say_sizes(writer: gguf.GGUFWriter, name: str, config: Any) -> None:
+    """Write the numbers of a model's config."""
+    if name == "gpt2":
         sizes = (config.n_positions, config.n_embd, config.n_layer, 4 * config.n_embd, config.n_head)
         writer.add_layer_norm_eps(config.layer_norm_epsilon)
     else:
@@ -138,6 +133,16 @@ def write_gguf(path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F3
     if name == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
+
+
+def write_gguf(path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F32, **changes: Any) -> Any:
+    """Write a random model of theirs as a GGUF file; return the model, whose matrices are as the file has them."""
+    architecture, family, own = OWN_NAMES[name]
+    named = f"{family}LMHeadModel" if family == "GPT2" else f"{family}ForCausalLM"
+    model = made(named, vocab_size=VOCAB, **(own | changes))
+    config = model.config
+    writer = gguf.GGUFWriter(path, architecture)
+    _say_sizes(writer, name, config)
     add_words(writer, VOCAB)
     with torch.no_grad():
         for theirs, parameter in model.named_parameters():
