@@ -138,7 +138,7 @@ def test_a_stroke_shows_its_weights_and_verdict_while_the_finger_is_down_and_sta
     asked = {"prompt": Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT))), "pads": 0}
     found = masked_head(**asked, layer=0, head=0, everywhere=True, mask=code)
     np.testing.assert_allclose(weights_shown(page), found.steps.weights, atol=6e-4)
-    first = found.before.index(max(found.before))
+    first = int(found.before.argmax())
     moved = f"{100 * (found.after[first] - found.before[first]):+.1f}".replace("-", "")
     expect(page.locator("[data-number=masks_change]")).to_contain_text(moved)
 

@@ -41,7 +41,7 @@ def press(app, label: str) -> None:
 
 
 def moved(found) -> str:
-    first = found.before.index(max(found.before))
+    first = int(found.before.argmax())
     return minus(f"{100 * (found.after[first] - found.before[first]):+.1f}")
 
 
@@ -130,7 +130,7 @@ def test_the_experiment_on_layers_measures_both() -> None:
     assert not app.exception
     for everywhere in (True, False):
         found = masked("causal", everywhere=everywhere, layer=1)
-        first = found.before.index(max(found.before))
+        first = int(found.before.argmax())
         assert minus(f"{100 * (found.after[first] - found.before[first]):+.2f}") in told(app)
 
 
