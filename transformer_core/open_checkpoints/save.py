@@ -31,6 +31,15 @@ ALWAYS: dict[str, Any] = {
     "scale_embeddings": False,
     "padding_mask": "keys",
     "dropout_at": "everywhere",
+    "n_kv_heads": None,
+    "query_key_value_bias": None,
+    "query_key_norm": "none",
+    "score_width": None,
+    "score_cap": None,
+    "logit_cap": None,
+    "windows": (),
+    "parallel": False,
+    "gated": False,
 }
 NEEDED: dict[str, dict[str, Any]] = {
     "bert": ALWAYS | {"norm_order": "post", "embedding_norm": True, "scale_scores": True},

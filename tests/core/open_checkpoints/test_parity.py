@@ -347,6 +347,8 @@ REFUSED = {
     "no pooler": (Classifier, BERT, "pooler='none' cannot be written: bert has 'tanh'"),
     "relu": (Bert, BERT | {"activation": "relu"}, "activation='relu' cannot be written: bert has 'gelu'"),
     "free heads": (Gpt, GPT | {"d_head": 6}, "n_heads=2 times d_head=6 must be d_model=16 to be written"),
+    "a gate": (Gpt, GPT | {"gated": True}, "gated=True cannot be written: gpt2 has False"),
+    "one head of keys": (Gpt, GPT | {"n_kv_heads": 1}, "n_kv_heads=1 cannot be written: gpt2 has None"),
     "post-norm gpt": (Gpt, GPT | {"norm_order": "post"}, "norm_order='post' cannot be written: gpt2 has 'pre'"),
 }
 
