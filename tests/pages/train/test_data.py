@@ -216,7 +216,7 @@ def test_where_no_folder_is_named_nothing_of_this_machine_is_read(
 
 @pytest.mark.parametrize("source", ["characters", "masked_words"])
 def test_a_pasted_text_is_learned_from_and_is_in_the_link(source: str, tmp_path: Path) -> None:
-    text = "The film was dull. The film was fine. " * 20
+    text = " ".join(f"Film {number} was dull. It was fine." for number in range(40))
     app = run("train", source=source)
     app.text_area(key="passage@train").set_value(text).run()
     assert app.query_params["passage"] == text
