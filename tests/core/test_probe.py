@@ -7,6 +7,7 @@ from threading import Barrier
 import pytest
 import torch
 
+from tests.helpers import nightly_but
 from tests.helpers.engine import CROSSING, MODELS, TODAY, close, exactly, inputs, made, padded_ids
 from transformer_core.models import Bert, Classifier, Decoder, Gpt, Translation
 from transformer_core.probe import SILENT, Probe, TraceTooLarge, capture
@@ -285,7 +286,7 @@ def lengths(kind, name: str) -> dict[str, int]:
     return {"pos": here, "query_pos": here, "key_pos": keys}
 
 
-@pytest.mark.parametrize(("kind", "variant"), ALL)
+@pytest.mark.parametrize(("kind", "variant"), nightly_but(ALL, lambda case: case[0] is Gpt or case[1] not in TODAY))
 def test_every_recorded_tensor_has_the_shape_and_the_scale_that_its_row_states(kind, variant):
     trace, sizes = recorded(kind, variant)
     assert trace

@@ -70,8 +70,12 @@ def family_of(settings: ConfigJson) -> Family:
             f"supported: {', '.join(FAMILIES)}"
         )
     if not isinstance(named, str) or named not in FAMILIES:
-        what = NOT_READ.get(named, "is not supported") if isinstance(named, str) else "is not supported"
-        raise BundleError(f"{settings.where}: model_type={named!r:.60} {what}; supported: {', '.join(FAMILIES)}")
+        if isinstance(named, str) and named in NOT_READ:
+            supported = ", ".join(FAMILIES)
+            raise BundleError(f"{settings.where}: model_type={named!r:.60} {NOT_READ[named]}; supported: {supported}")
+        raise BundleError(
+            f"{settings.where}: model_type={named!r:.60} is not supported; supported: {', '.join(FAMILIES)}"
+        )
     return FAMILIES[named]
 
 
