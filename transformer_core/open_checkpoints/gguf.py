@@ -22,6 +22,7 @@ from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.untrusted.config_json import ConfigJson
 from transformer_core.untrusted.gguf_file import GgufFile
 from transformer_core.untrusted.tensors import Place, Tensors
+from transformer_core.untrusted.tokenizer_json import LONGEST_TOKEN, check_added
 
 OF_DECODER = {
     "context_length": "max_position_embeddings",
@@ -137,6 +138,7 @@ ARCHITECTURES = {
 }
 SCALINGS = {"linear": "linear", "yarn": "yarn", "none": None}
 STRETCHED = "rope_freqs.weight"  # in the place of Llama 3's scaling, whose numbers the file does not have
+MOST_PAIRS = 4_096  # of a head's coordinates
 LLAMA3 = tuple((factor, 1.0, 4.0, 8192) for factor in (8.0, 32.0))  # that Meta's models have
 
 
@@ -247,7 +249,7 @@ def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]
     if named == "llama" and "head_dim" not in values and (turning := file.values.get("llama.rope.dimension_count")):
         values["head_dim"] = turning
     scaling = file.values.get(f"{named}.rope.scaling.type", "none")
-    if scaling not in SCALINGS:
+    if not isinstance(scaling, str) or scaling not in SCALINGS:
         raise BundleError(f"{file.where}: rope.scaling.type={scaling!r:.60} is not supported")
     if scaling != "none":
         values["rope_scaling"] = {
@@ -260,8 +262,10 @@ def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]
 
 def _llama3(file: GgufFile, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return Llama 3's scaling, found by the factor of each pair's angle that the file has in its place."""
-    factors = file.read(STRETCHED).double()
-    base, d_head = values.get("rope_theta", 10_000.0), 2 * len(factors)
+    base, shape = values.get("rope_theta", 10_000.0), file.tensors[STRETCHED].shape
+    if len(shape) != 1 or shape[0] > MOST_PAIRS or not isinstance(base, int | float) or not base > 0:
+        raise BundleError(f"{file.where}: {STRETCHED} has the shape {shape}; it must have a factor for each pair")
+    factors, d_head = file.read(STRETCHED).double(), 2 * shape[0]
     for factor, slow, fast, length in LLAMA3:
         rotary = Rotary(float(base), scaling="llama3", factor=factor, original_len=length, slow=slow, fast=fast)
         if (Rotary(float(base)).angles(d_head) / rotary.angles(d_head) - factors).abs().max() < 1e-3 * factor:
@@ -275,6 +279,7 @@ def _llama3(file: GgufFile, values: Mapping[str, Any]) -> dict[str, Any]:
     raise BundleError(f"{file.where}: {STRETCHED} has other factors than Llama 3's, which is not supported")
 
 
+MOST_CHARACTERS = 8 << 20  # of all tokens; Gemma's 262,144 have 1.7 million
 NORMAL, UNKNOWN, CONTROL, TYPED, UNUSED, BYTE = range(1, 7)  # types of tokens
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 LETTERS = r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -298,7 +303,7 @@ class _Words:
         self.types = self._list(file, "token_type", int, NORMAL)
         self.scores = self._list(file, "scores", float, 0.0)
         self.merges = file.values.get("tokenizer.ggml.merges", [])
-        self.kind, self.cut = (file.values.get(f"tokenizer.ggml.{name}", "default") for name in ("model", "pre"))
+        self.kind, self.cut = (str(file.values.get(f"tokenizer.ggml.{name}", "default")) for name in ("model", "pre"))
         self.spaced = file.values.get("tokenizer.ggml.add_space_prefix", True) is True
         ids = {role: file.values.get(f"tokenizer.ggml.{role}_token_id") for role in ROLES}
         there = {role: id_ for role, id_ in ids.items() if isinstance(id_, int) and 0 <= id_ < len(self.tokens)}
@@ -316,7 +321,11 @@ class _Words:
             return [missing] * len(self.tokens)
         if not isinstance(found, list) or not all(isinstance(item, kind) for item in found):
             raise BundleError(f"{file.where}: tokenizer.ggml.{name} must be a list of {kind.__name__}")
-        if name != "tokens" and len(found) != len(self.tokens):
+        if name == "tokens":
+            long = max(map(len, found), default=0)
+            if long > LONGEST_TOKEN or sum(map(len, found)) > MOST_CHARACTERS:
+                raise BundleError(f"{file.where}: tokenizer.ggml.tokens has a token of {long} characters, or too many")
+        elif len(found) != len(self.tokens):
             raise BundleError(
                 f"{file.where}: tokenizer.ggml.{name} has {len(found)} items; it must have {len(self.tokens)}"
             )
@@ -335,6 +344,7 @@ class _Words:
             raise BundleError(f"{self.where}: tokenizer.ggml.model={self.kind!r:.60} must be 'llama' or 'gpt2'")
         for kinds, special in (((CONTROL, UNKNOWN), True), ((TYPED,), False)):
             tokens = [token for token, kind in zip(self.tokens, self.types, strict=True) if kind in kinds]
+            check_added(tokens, "tokenizer.ggml.tokens")
             made.add_tokens([AddedToken(token, special=special, normalized=False) for token in tokens])
         around = [token for token in (self.begins, self.ends) if token is not None]
         if around:

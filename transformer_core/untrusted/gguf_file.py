@@ -20,9 +20,10 @@ from transformer_core.untrusted.bundle_files import BundleError, check_size
 from transformer_core.untrusted.config_json import own_path
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-LARGEST_HEADER = 64 << 20  # bytes; the largest vocabulary in common use takes 12 MB
+LARGEST_HEADER = 32 << 20  # bytes; the largest vocabulary in common use takes 12 MB
 MOST_VALUES, MOST_TENSORS, MOST_AXES = 4_096, 16_384, 4
-LONGEST_NAME, LONGEST_TEXT, MOST_ITEMS = 256, 4 << 20, 1 << 21
+LONGEST_NAME, LONGEST_TEXT, MOST_ITEMS = 256, 4 << 20, 1 << 22  # items of all lists together
+MOST_NUMBERS = 1 << 28  # of a tensor: 1 GB in float32
 MOST_ALIGNED = 1 << 16
 AT_ONCE = 1 << 20  # numbers that are made at a time
 NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
@@ -149,7 +150,7 @@ class _Header:
     """The beginning of a file, read from its first byte on."""
 
     def __init__(self, where: str, data: bytes, size: int) -> None:
-        self.where, self.data, self.size, self.at = where, data, size, 0
+        self.where, self.data, self.size, self.at, self.left = where, data, size, 0, MOST_ITEMS
 
     def take(self, count: int) -> bytes:
         """Return the next bytes."""
@@ -186,14 +187,15 @@ class _Header:
             return self.text()
         if kind != LIST or within:
             raise BundleError(f"{self.where}: a value before byte {self.at} has type {kind}, which is not read")
-        kind, items = self.number("<I"), self.count("<Q", MOST_ITEMS, "items of a list")
+        kind, items = self.number("<I"), self.count("<Q", self.left, "items of a list")
+        self.left -= items
         if kind in NUMBERS:
             form = NUMBERS[kind]
             return [item for (item,) in struct.iter_unpack(form, self.take(items * struct.calcsize(form)))]
         return [self.value(kind, within=True) for _ in range(items)]
 
     def tensors(self, count: int, values: dict[str, Any]) -> dict[str, GgufTensor]:
-        """Return where each tensor lies, after checking that it lies within the file."""
+        """Return where each tensor lies, after checking its size and that it lies within the file."""
         aligned = values.get("general.alignment", 32)
         if not isinstance(aligned, int) or not 0 < aligned <= MOST_ALIGNED:
             raise BundleError(f"{self.where}: general.alignment={aligned!r:.40} must be from 1 to {MOST_ALIGNED}")
@@ -204,7 +206,7 @@ class _Header:
             kind, offset = self.number("<I"), self.number("<Q")
             if name in found:
                 raise BundleError(f"{self.where} has the tensor {name!r:.80} twice")
-            if not axes or min(axes) < 1 or math.prod(axes) > self.size * 32:
+            if not axes or min(axes) < 1 or math.prod(axes) > MOST_NUMBERS:
                 raise BundleError(f"{self.where}: {name!r:.80} has the shape {axes[::-1]}, which cannot be")
             if not _readable(kind):
                 raise BundleError(f"{self.where}: {name!r:.80} has {_name_of(kind)}, which is not read")

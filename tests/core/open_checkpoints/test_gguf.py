@@ -1,5 +1,6 @@
 """A GGUF file computes what the model computes that was written into it; a file that lies is refused in words."""
 
+import dataclasses
 import os
 import tracemalloc
 from pathlib import Path
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 from tests.helpers import nightly_but
 from tests.helpers.gguf import LETTERS, OWN_NAMES, PIECES, TYPES, WIDE, with_number, write_gguf
 from transformer_core.checkpoints import load
+from transformer_core.layers.positions import Rotary
 from transformer_core.open_checkpoints import kind_of_folder
 from transformer_core.open_checkpoints.gguf import GgufSource
 from transformer_core.probe import capture
 from transformer_core.untrusted.bundle_files import BundleError
-from transformer_core.untrusted.gguf_file import GgufFile
+from transformer_core.untrusted.gguf_file import GgufFile, GgufTensor
 
 ATOL = 1e-4
 KINDS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
@@ -104,6 +106,61 @@ def test_what_a_tensor_says_is_not_believed(sound: bytes, tmp_path: Path) -> Non
         (at + 16, 1, "<Q", "cut short or damaged"),
     ):
         assert words in refused(tmp_path, with_number(sound, place, value, form))
+
+
+ODD_WORDS = {
+    "a list for a name": ("tokenizer.ggml.pre", ["a"], ""),
+    "a list for a scaling": ("qwen2.rope.scaling.type", ["linear"], "rope.scaling.type=['linear'] is not supported"),
+    "a token without end": ("tokenizer.ggml.tokens", ["a" * 5_000], "has a token of 5000 characters"),
+    "too few types": ("tokenizer.ggml.token_type", [1, 1], "tokenizer.ggml.token_type has 2 items; it must have"),
+    "a text for a number": ("qwen2.block_count", "many", "n_layers='many' must be a whole number"),
+    "layers that differ": ("qwen2.attention.head_count", [2, 4], "must be the same in all layers"),
+    "no layer": ("qwen2.attention.head_count", [], "must be the same in all layers"),
+    "another tokenizer": ("tokenizer.ggml.model", "bert", "tokenizer.ggml.model='bert' must be 'llama' or 'gpt2'"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_WORDS)
+def test_metadata_of_another_form_are_refused_in_words(case: str, sound: bytes, tmp_path: Path) -> None:
+    name, value, words = ODD_WORDS[case]
+    (tmp_path / "odd.gguf").write_bytes(sound)
+    file = GgufFile.open(tmp_path / "odd.gguf", max_bytes=1 << 30)
+    odd = dataclasses.replace(file, values=file.values | {name: value})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GgufFile, "open", lambda *_, **__: odd)
+        if not words:
+            assert load(tmp_path / "odd.gguf", device="cpu").kind == "gpt"
+            return
+        with pytest.raises(BundleError) as error:
+            load(tmp_path / "odd.gguf", device="cpu")
+    assert words in str(error.value)
+
+
+def test_factors_of_angles_that_are_no_row_are_not_read(sound: bytes, tmp_path: Path) -> None:
+    (tmp_path / "odd.gguf").write_bytes(sound)
+    file = GgufFile.open(tmp_path / "odd.gguf", max_bytes=1 << 30)
+    odd = dataclasses.replace(file, tensors=file.tensors | {"rope_freqs.weight": file.tensors["token_embd.weight"]})
+    with pytest.raises(BundleError, match="it must have a factor for each pair"):
+        GgufSource.of(odd)
+
+
+def test_llama_3s_scaling_is_found_by_its_factors(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "tiny.gguf", "llama", **WIDE)
+    file = GgufFile.open(tmp_path / "tiny.gguf", max_bytes=1 << 30)
+    rotary = Rotary(10_000.0, scaling="llama3", factor=8.0, original_len=8192, slow=1.0, fast=4.0)
+    factors = (Rotary(10_000.0).angles(64) / rotary.angles(64)).float()
+
+    class Stretched(GgufFile):
+        def read(self, name: str) -> torch.Tensor:
+            return factors if name == "rope_freqs.weight" else super().read(name)
+
+    there = GgufTensor((32,), 0, 0)
+    odd = Stretched(file.where, file.path, file.values, file.tensors | {"rope_freqs.weight": there})
+    found = GgufSource.of(odd).settings.values["rope_scaling"]
+    assert (found["rope_type"], found["factor"], found["original_max_position_embeddings"]) == ("llama3", 8.0, 8192)
+    factors = factors * 1.5
+    with pytest.raises(BundleError, match="has other factors than Llama 3's"):
+        GgufSource.of(odd)
 
 
 def test_no_other_architecture_and_no_other_file_is_read(sound: bytes, tmp_path: Path) -> None:
