@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 PACKING = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 _multiply = torch.ops.mkldnn._linear_pointwise.default if PACKING else None
 _PACK_FOR_ROWS = 128
-PACKED_FROM = 500_000  # entries of a weight; below it packing costs more than it saves
+PACKED_FROM, PACKED_TO = 500_000, 64_000_000  # entries of a weight: packing costs more than it saves, or much memory
 _optimizer_steps = 0
 # oneDNN and torch's layer above it keep what they prepared for each number of rows, about 1 MB each: by default 1,024.
 for _kept in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
@@ -37,7 +37,7 @@ register_optimizer_step_post_hook(_count_step)  # a fused optimizer bypasses the
 
 def _fit(input: Tensor, weight: Tensor) -> bool:
     return (
-        weight.numel() >= PACKED_FROM
+        PACKED_FROM <= weight.numel() <= PACKED_TO
         and input.is_cpu
         and weight.is_cpu
         and input.dtype == weight.dtype == torch.float32
