@@ -84,9 +84,8 @@ def _of_layer(view: View, layer: int, head: int) -> list[str]:
     config, found = view.bundle.config, []
     if config.kv_heads < config.n_heads:
         kept = config.kv_head(head)
-        others = [other for other in range(config.n_heads) if other != head and config.kv_head(other) == kept]
-        said = {"head": head, "kept": kept, "others": ", ".join(map(str, others)), "count": config.kv_heads}
-        found.append(t("attention.shared", **said, n=len(others)))
+        readers = ", ".join(str(other) for other in range(config.n_heads) if config.kv_head(other) == kept)
+        found.append(t("attention.shared", kept=kept, readers=readers, count=config.kv_heads))
     if (window := config.window(layer)) is not None:
         found.append(t("attention.window", window=f"{window:,}", layer=layer))
     return found

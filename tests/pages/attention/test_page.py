@@ -255,8 +255,8 @@ def test_the_script_of_dropout_computes_the_same() -> None:
 @pytest.mark.parametrize(
     ("options", "lines"),
     [
-        ("multi_query", ["Head 2 reads keys and values 0, and so do heads 0, 1, 3: each layer has 1 head of keys"]),
-        ("llama", ["Head 2 reads keys and values 1, and so does head 3: each layer has 2 heads of keys and values."]),
+        ("multi_query", ["Keys and values 0 are read by heads 0, 1, 2, 3: each layer has 1 head of keys and values."]),
+        ("llama", ["Keys and values 1 are read by heads 2, 3: each layer has 2 heads of keys and values."]),
         ("gemma2", ["In layer 1 a query sees 3 tokens at most, itself the last"]),
     ],
 )
