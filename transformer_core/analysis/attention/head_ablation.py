@@ -126,7 +126,7 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     ids, at_once = one_text(bundle, encoding), bundle.reader.at_once(1, n_heads)
 
     def without_each(layer: int) -> Tensor:
-        if bundle.config.parallel:  # no pass goes on from the middle of such a layer
+        if bundle.config.parallel or bundle.config.norms_output:  # no pass goes on there, or a share is not linear
             scope = attention_scope(bundle, layer)
             edited = [head_off(scope, head, how) for head in range(n_heads)]
             found = [conclude(bundle, ids, outcome, edits=edits)[0] for edits in edited]
