@@ -36,7 +36,7 @@ from pages.serving.connections import Connections, most_asking
 from pages.serving.headers import embedding_sites
 from pages.serving.hooks import SERVING, STOPPING
 from pages.serving.hosts import Guard, allowed_hosts
-from pages.serving.inside_streamlit import drop_what_lies_inside, end_gone_sessions
+from pages.serving.inside_streamlit import drop_what_lies_inside, end_gone_sessions, keep_downloads
 from pages.serving.limits import limits, raise_open_files, visitors_for
 from pages.serving.log import quiet_logs
 from transformer_core.analysis.outcome import read
@@ -102,6 +102,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         sweep(root)
     quiet_logs()
     drop_what_lies_inside()
+    keep_downloads()
     _hear_of_stopping()
     for look in SERVING:
         look()

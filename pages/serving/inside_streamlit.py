@@ -3,8 +3,10 @@
 tests/pages/kit/test_inside_streamlit.py says of each part what breaks when it changes.
 """
 
+from collections import OrderedDict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from starlette.types import Message
@@ -16,6 +18,8 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.fragment import FragmentStorage
+from streamlit.runtime.media_file_storage import MediaFileKind
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.util import calc_hash
@@ -25,6 +29,9 @@ try:
     from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 except ImportError:  # not documented, so it may go; the script then travels with every message
     get_bidi_component_manager = None
+
+MOST_DOWNLOADS_KEPT = 64
+MOST_BYTES_KEPT = 64 * 2**20  # of the files that nobody has fetched yet
 
 ENDS = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
 
@@ -95,6 +102,33 @@ def drop_what_lies_inside() -> None:
         clear_with_inner(session._browser_queue, session._fragment_storage, fragment_ids_this_run)
 
     AppSession._clear_queue = clear  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def keep_downloads() -> None:
+    """Let a file that was made on a click be there when the browser comes for it.
+
+    Streamlit counts such a file as nobody's, and removes it at the second end of a run of any visitor: in a full hall
+    sooner than the browser asks for it. The last ones stay, the newest always.
+    """
+    load, delete = MemoryMediaFileStorage.load_and_get_id, MemoryMediaFileStorage.delete_file
+    kept: OrderedDict[str, int] = OrderedDict()  # both are called under the manager's lock
+
+    def load_again(storage: MemoryMediaFileStorage, *args: Any, **kwargs: Any) -> str:
+        file = load(storage, *args, **kwargs)
+        kept.pop(file, None)
+        return file
+
+    def delete_later(storage: MemoryMediaFileStorage, file_id: str) -> None:
+        file = storage._files_by_id.get(file_id)
+        if file is None or file.kind is not MediaFileKind.DOWNLOADABLE:
+            delete(storage, file_id)
+            return
+        kept[file_id] = file.content_size
+        while len(kept) > 1 and (len(kept) > MOST_DOWNLOADS_KEPT or sum(kept.values()) > MOST_BYTES_KEPT):
+            delete(storage, kept.popitem(last=False)[0])
+
+    MemoryMediaFileStorage.load_and_get_id = load_again  # pyright: ignore[reportAttributeAccessIssue]
+    MemoryMediaFileStorage.delete_file = delete_later  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def uploaded_files() -> MemoryUploadedFileManager:

@@ -10,6 +10,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
@@ -95,6 +97,33 @@ def test_files_and_sessions_are_where_they_were_else_uploads_have_no_bounds_and_
     files.remove_session_files("one")
     assert "one" not in files.file_storage
     assert list(MemorySessionStorage(ttl_seconds=1)._cache.expire()) == []
+
+
+def test_a_file_made_on_a_click_outlives_the_ends_of_runs_else_downloads_fail_in_a_full_hall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("load_and_get_id", "delete_file"):  # put back afterwards
+        monkeypatch.setattr(MemoryMediaFileStorage, name, getattr(MemoryMediaFileStorage, name))
+    monkeypatch.setattr(inside_streamlit, "MOST_DOWNLOADS_KEPT", 3)
+    monkeypatch.setattr(inside_streamlit, "MOST_BYTES_KEPT", 100)
+    inside_streamlit.keep_downloads()
+    storage = MemoryMediaFileStorage("/media")
+    manager = MediaFileManager(storage)
+
+    def make(content: bytes) -> str:
+        clicked = manager.add_deferred(lambda: content, "text/csv", "0.0")
+        file = manager.execute_deferred(clicked).rsplit("/")[-1]
+        for _ in range(3):  # ends of runs of other visitors
+            manager.remove_orphaned_files()
+        return file.removesuffix(".csv")
+
+    files = [make(f"{count}".encode()) for count in range(5)]
+    assert list(storage._files_by_id) == files[2:]  # the last three are there still
+    assert make(b"2") == files[2]  # asked for once more, so it goes last
+    files += [make(b"5")]
+    assert list(storage._files_by_id) == [files[2], files[4], files[5]]
+    large = make(b"x" * 200)
+    assert list(storage._files_by_id) == [large]  # the newest stays, however large
 
 
 def test_a_run_says_whether_it_follows_on_back_else_back_shows_what_was_chosen_later() -> None:
