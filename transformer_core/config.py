@@ -4,6 +4,7 @@ Names follow Vaswani et al. 2017, section 3 and table 3.
 Read next: transformer_core/sites.py
 """
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -206,6 +207,13 @@ class ModelConfig:
     def kv_head(self, head: int) -> int:
         """Return which head of keys and values a head reads."""
         return head * self.kv_heads // self.n_heads
+
+    @property
+    def score_divisor(self) -> float | None:
+        """What dot products are divided by to be scores; None where scores are no dot products."""
+        if self.scoring != "dot_product":
+            return None
+        return math.sqrt(self.score_width or self.d_head or 1) if self.scale_scores else 1.0
 
     def window(self, layer: int) -> int | None:
         """Return how many positions a query of a layer sees, None for all."""

@@ -8,7 +8,7 @@ from pages.kit.controls import Choice, Values, head_control, layer_control, show
 from pages.kit.header import View
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.url import in_url, remember, set_choice
-from pages.language import section, strings, t
+from pages.language import joined, section, strings, t
 from transformer_core.analysis.attention.heads import heads_of_text
 
 LAYER, HEAD = layer_control("attention.layer"), head_control("attention.head")
@@ -62,6 +62,24 @@ def _cell_from_url(size: int) -> tuple[int, int] | None:
     return (row, col) if row < size and col < size else None
 
 
+def window_of(view: View, layer: int) -> tuple[int | None, int | None] | None:
+    """Return how far the queries of a layer see, back and ahead, as a panel draws it; None where they see all."""
+    window = view.bundle.config.window(layer)
+    return None if window is None else (window, None if view.bundle.reader.causal else window)
+
+
+def about_head(view: View, layer: int, head: int) -> str:
+    """Return what is to be said of a head whose keys and values are others' too, or whose layer has a window."""
+    config, said = view.bundle.config, []
+    if config.kv_heads < config.n_heads:
+        shared = config.kv_head(head)
+        mates = [str(other) for other in range(config.n_heads) if config.kv_head(other) == shared and other != head]
+        said.append(t("attention.shares", head=head, shared=shared, count=len(mates), mates=", ".join(mates)))
+    if (window := config.window(layer)) is not None:
+        said.append(t(f"attention.window_{'causal' if view.bundle.reader.causal else 'both'}", before=window - 1))
+    return joined(*said)
+
+
 def large_head(key: str, view: View, values: Values, step: str = "weights", *, pins: bool = False) -> Picture:
     """Draw one step of the chosen head as a large matrix; its answer has the weights of all heads, too.
 
@@ -73,7 +91,6 @@ def large_head(key: str, view: View, values: Values, step: str = "weights", *, p
     steps = answer.value.steps
     figure = one_head(
         vars(steps),
-        steps.divisor,
         labels,
         step_words(step),
         strings("matrix"),
@@ -81,7 +98,8 @@ def large_head(key: str, view: View, values: Values, step: str = "weights", *, p
         version=f"{step}|{layer}.{head}|{text}",
         title=t("attention.title_head", layer=layer, head=head),
         cell=_cell_from_url(len(labels)),
-        note=section("attention", step),
+        note=joined(section("attention", step), about_head(view, layer, head)).strip(),
+        window=None if step == "mixture" else window_of(view, layer),
     )
     return Picture(key, figure, answer, pins=pins)
 

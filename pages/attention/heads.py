@@ -2,7 +2,16 @@
 
 import streamlit as st
 
-from pages.attention.chosen_head import HEAD, LAYER, STEP, large_head, on_panel, show_large, show_layer_and_head
+from pages.attention.chosen_head import (
+    HEAD,
+    LAYER,
+    STEP,
+    large_head,
+    on_panel,
+    show_large,
+    show_layer_and_head,
+    window_of,
+)
 from pages.attention.dropout import try_dropout
 from pages.attention.tendencies import THRESHOLD, short_names
 from pages.figures.heads import heads_grid
@@ -14,7 +23,7 @@ from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
-from pages.language import section, strings, t
+from pages.language import joined, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
@@ -29,7 +38,8 @@ def _picture(view: View, values: Values) -> Live:
     """Return the grid, the chosen head and the verdict."""
     layer, head, step = values[LAYER], values[HEAD], values[STEP]
     large = large_head("head_large", view, values, step, pins=step == "mixture")
-    answer, heads = large.answer, large.answer.value
+    answer, heads, config = large.answer, large.answer.value, view.bundle.config
+    shares = config.kv_heads < config.n_heads
     grid = heads_grid(
         heads.weights,
         view.encoding.labels,
@@ -39,9 +49,11 @@ def _picture(view: View, values: Values) -> Live:
         head=head,
         same_scale=values[SAME_SCALE],
         version=f"{layer}.{head}|{view.encoding.text}",
-        note=section("attention", "grid"),
+        note=joined(section("attention", "grid"), *grid_notes(view)),
         tendencies=names_of_heads(view, heads, values[THRESHOLD]) if values[NAMES] else None,
         chooses=("layer", "head"),
+        groups=[t("axis.shared", number=config.kv_head(one)) for one in range(config.n_heads)] if shares else (),
+        windows=[window_of(view, one) for one in range(config.n_layers)],
     )
     return Live((Picture("heads", grid, answer), large), {"heads": outcome_verdict(view, heads.probabilities)})
 
@@ -70,8 +82,6 @@ def _show(view: View) -> None:
         show_verdict_of(view, found.verdicts["heads"], place="heads")
     with head_place:
         show_large(large)
-        for line in _of_layer(view, layer, head):
-            st.caption(line)
     HEADS.follow(view)
     with dropout_place:
         try_dropout(view, layer, head)
@@ -79,16 +89,14 @@ def _show(view: View) -> None:
         show_explanation(view)
 
 
-def _of_layer(view: View, layer: int, head: int) -> list[str]:
-    """Return in words whose keys and values a head shares, and how far this layer's queries see, where that is less."""
-    config, found = view.bundle.config, []
-    if config.kv_heads < config.n_heads:
-        kept = config.kv_head(head)
-        readers = ", ".join(str(other) for other in range(config.n_heads) if config.kv_head(other) == kept)
-        found.append(t("attention.shared", kept=kept, readers=readers, count=config.kv_heads))
-    if (window := config.window(layer)) is not None:
-        found.append(t("attention.window", window=f"{window:,}", layer=layer))
-    return found
+def grid_notes(view: View) -> list[str]:
+    """Return what is to be said of brackets over the heads, and of lines at windows' edges."""
+    config = view.bundle.config
+    kind = "multi" if config.kv_heads == 1 else "grouped"
+    shares = [t(f"attention.{kind}_query", heads=config.n_heads, shared=config.kv_heads)]
+    windowed = [f"{layer} ({window})" for layer, window in enumerate(config.windows) if window is not None]
+    windows = [t("attention.windows", layers=", ".join(windowed))] if windowed else []
+    return [*(shares if config.kv_heads < config.n_heads else []), *windows]
 
 
 def names_of_heads(view: View, heads: Heads, least: float) -> list[list[str]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
 
+Window = tuple[int | None, int | None]
 STEP_NAMES = ("products", "scores", "masked_scores", "weights", "mixture")
 
 
@@ -55,6 +56,8 @@ def heads_grid(
     keys: tuple[str, ...] | None = None,
     filename: str = "attention_heads",
     chooses: tuple[str, ...] = (),
+    groups: Sequence[str] = (),
+    windows: Sequence[Window | None] = (),
 ) -> MatrixFigure:
     """Draw every head of every layer.
 
@@ -73,6 +76,8 @@ def heads_grid(
         keys: labels of the tokens that are looked at, where they are others: cross-attention.
         filename: of exports, without ending.
         chooses: as of MatrixFigure.
+        groups: by head, what those that share keys and values stand under.
+        windows: by layer, as of Panel.
     """
     panels = tuple(
         Panel(
@@ -81,6 +86,8 @@ def heads_grid(
             values=values,
             scale=Scale("probability", 0.0, 1.0) if same_scale else Scale.of("count", values),
             row_heading=words["layer"].format(number=index),
+            group=groups[number] if groups else "",
+            window=windows[index] if windows else None,
         )
         for index, layer_weights in enumerate(weights)
         for number, values in enumerate(layer_weights)
@@ -108,8 +115,7 @@ def _title(head: int, layer: int, words: Mapping[str, str], tendencies: Sequence
 
 
 def one_head(
-    steps: Mapping[str, np.ndarray],
-    divisor: float,
+    steps: Mapping[str, Any],
     labels: tuple[str, ...],
     words: Mapping[str, str],
     ui: Mapping[str, str],
@@ -120,23 +126,23 @@ def one_head(
     version: str,
     note: str = "",
     keys: tuple[str, ...] | None = None,
+    window: Window | None = None,
 ) -> MatrixFigure:
     """Draw one step of one head, with the arithmetic of every cell.
 
     Args:
-        steps: query, key, products, scores, masked_scores, weights and mixture of the head.
-        divisor: sqrt(d_head).
+        steps: query, key, products, scores, masked_scores, weights, mixture, divisor, bias and cap of the head.
         words: axis.* of the locale, and "step" and "quantity": the title of the step and what its cells are.
         ui: matrix.* of the locale.
         step: which of STEP_NAMES to draw.
         cell: the pinned (query_pos, key_pos).
         keys: as of heads_grid.
+        window: of the head's layer, as of Panel.
     """
     values = steps[step]
-    explain = Explain(steps["query"], steps["key"], steps["scores"], steps["masked_scores"], steps["weights"], divisor)
     across = Axis(words["dimension"], tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
     return MatrixFigure(
-        (Panel(id=step, title=words["step"], values=values, scale=_scale(step, values), cols=across),),
+        (Panel(id=step, title=words["step"], values=values, scale=_scale(step, values), cols=across, window=window),),
         Axis(words["query"], labels),
         Axis(words["key"], labels if keys is None else keys),
         ui,
@@ -149,7 +155,7 @@ def one_head(
         note=note,
         filename=f"attention_{step}",
         version=version,
-        explain=None if step == "mixture" else explain,
+        explain=None if step == "mixture" else Explain.of(steps),
     )
 
 

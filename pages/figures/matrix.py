@@ -83,6 +83,9 @@ class Panel:
         rows: Its own axis where it is not the figure's.
         cols: Its own axis where it is not the figure's.
         role: Its own hue where it is not the figure's.
+        group: In a grid, printed over a bracket that spans the panels of a line that have it in common.
+        window: How many columns a row sees up to its own place and from it on, itself included, as lines at both
+            edges; None for no line.
     """
 
     id: str
@@ -93,6 +96,8 @@ class Panel:
     rows: Axis | None = None
     cols: Axis | None = None
     role: Role | None = None
+    group: str = ""
+    window: tuple[int | None, int | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +110,8 @@ class Explain:
         scores: (query_pos, key_pos), query @ key.T / divisor + bias, before the mask.
         masked_scores: (query_pos, key_pos), not finite where masked.
         weights: (query_pos, key_pos), after the softmax.
-        divisor: The square root of d_head.
+        divisor: The square root of d_head, unless the model divides by another number.
+        cap: Scores s became cap * tanh(s / cap) before the bias, if any.
         bias: (query_pos, key_pos) added to the scores before the mask (ALiBi), if any.
         panels: Ids of the panels whose cells it explains; empty means those on the figure's own axes.
     """
@@ -118,6 +124,15 @@ class Explain:
     divisor: float
     bias: np.ndarray | None = None
     panels: tuple[str, ...] = ()
+    cap: float | None = None
+
+    @classmethod
+    def of(cls, steps: Mapping[str, Any], panels: tuple[str, ...] = ()) -> Explain | None:
+        """Return what explains a head by its steps, by name; None where its scores are no dot products."""
+        if steps["divisor"] is None:
+            return None
+        drawn = {name: steps[name] for name in ("query", "key", "scores", "masked_scores", "weights", "divisor")}
+        return cls(**drawn, panels=panels, bias=steps.get("bias"), cap=steps.get("cap"))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays there are, by name."""
@@ -357,7 +372,8 @@ class MatrixFigure:
             header["paint"]["value"] = self.brush
         if self.explain is not None:
             arrays = {name: buffers.add(array.astype("<f4")) for name, array in self.explain.arrays().items()}
-            header["explain"] = {"divisor": float(self.explain.divisor), "panels": self.explained(), "arrays": arrays}
+            numbers = {"divisor": float(self.explain.divisor), "cap": self.explain.cap}
+            header["explain"] = {**numbers, "panels": self.explained(), "arrays": arrays}
         return packed(header, buffers)
 
     def _packed_panel(self, panel: Panel, axes: list[Axis], buffers: Buffers) -> dict[str, Any]:
@@ -371,6 +387,8 @@ class MatrixFigure:
             "title": panel.title,
             "heading": panel.row_heading,
             "role": panel.role or self.role,
+            "group": panel.group,
+            "window": panel.window and list(panel.window),
             "rows": rows,
             "cols": cols,
             "scale": {"kind": panel.scale.kind, "low": panel.scale.low, "high": panel.scale.high},

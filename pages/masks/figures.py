@@ -4,6 +4,7 @@ Arrays come from transformer_core.analysis.masks: masked_head, batch_masks and t
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -14,8 +15,7 @@ from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
 
 def painter(
     mask: np.ndarray,
-    steps: Mapping[str, np.ndarray],
-    divisor: float | None,
+    steps: Mapping[str, Any],
     labels: tuple[str, ...],
     words: Mapping[str, str],
     ui: Mapping[str, str],
@@ -29,18 +29,13 @@ def painter(
         mask: (query_pos, key_pos), boolean
 
     Args:
-        steps: query, key, scores, masked_scores and weights of the head.
-        divisor: of the dot products; None where the scores are computed in another way, which has no explanation.
+        steps: query, key, scores, masked_scores and weights of the head, and what Explain.of needs besides.
         labels: one for each token.
         words: masks_figure.* of the locale and the names of the axes, "query" and "key".
         ui: matrix.* of the locale.
         version: names this state; the page carries it once the figure is on the screen.
         note: the caption.
     """
-    explain = None
-    if divisor is not None:
-        arrays = {name: steps[name] for name in ("query", "key", "scores", "masked_scores", "weights")}
-        explain = Explain(**arrays, divisor=divisor, panels=("masked_scores", "weights"))
     scores = steps["masked_scores"]
     panels = (
         Panel("mask", words["mask"], mask.astype(np.float32), Scale.of("mask")),
@@ -57,7 +52,7 @@ def painter(
         note=note,
         filename="attention_under_a_mask",
         version=version,
-        explain=explain,
+        explain=Explain.of(steps, ("masked_scores", "weights")),
         paint="mask",
     )
 

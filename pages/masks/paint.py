@@ -38,7 +38,6 @@ from transformer_core.analysis.masks.masked_head import (
     padded_encoding,
     replace_mask,
 )
-from transformer_core.config import ModelConfig
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 
@@ -190,12 +189,6 @@ def mask_edits(chosen: Masked) -> Mapping[str, Edit]:
     return replace_mask("*.self_attention" if chosen.everywhere else f"*.layer{chosen.layer}.self_attention", mask)
 
 
-def _explains(config: ModelConfig) -> bool:
-    """Return whether a head's scores are plain scaled dot products, which the browser can compute again."""
-    plain = config.scoring == "dot_product" and config.scale_scores and config.score_cap is None
-    return plain and config.positions != "alibi"
-
-
 def _winner(probabilities: np.ndarray) -> int:
     return int(np.argmax(probabilities))
 
@@ -305,7 +298,6 @@ def _painted(chosen: Masked) -> Live:
     figure = painter(
         found.mask,
         vars(found.steps),
-        found.steps.divisor if _explains(chosen.view.bundle.config) else None,
         found.labels,
         strings("axis") | strings("masks_figure"),
         strings("matrix"),

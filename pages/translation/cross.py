@@ -65,7 +65,6 @@ def _large(view: View, written: Written, layer: int, head: int, step: str) -> Pi
     answer = ask(cross_head, prompt=view.prompt, target_ids=written.token_ids[:-1], layer=layer, head=head)
     figure = one_head(
         vars(answer.value),
-        answer.value.divisor,
         written.words,
         step_words(step),
         strings("matrix"),

@@ -228,7 +228,8 @@ def test_a_guess_is_judged_the_slider_reveals_and_the_chart_is_saved(page: Page,
         wait_link(page, why_scaling_width=width)
         settle(page)
     svg = page.request.get(coming.value.url)
-    assert svg.ok and svg.body()[:200].count(b"<svg") == 1
+    assert svg.ok
+    assert svg.body()[:200].count(b"<svg") == 1
 
 
 @pytest.mark.nightly

@@ -26,7 +26,7 @@ def payload(mask: np.ndarray, *, stamp: int = 0, version: str = "first") -> str:
     """Return a painter's figure as the page would send it."""
     explain = attention(size=len(mask), causal=True)
     tokens = tuple(f"w{index}" for index in range(len(mask)))
-    figure = painter(mask, explain.arrays(), explain.divisor, tokens, WORDS, ENGLISH_WORDS, version=version, note="")
+    figure = painter(mask, vars(explain), tokens, WORDS, ENGLISH_WORDS, version=version, note="")
     return base64.b64encode(replace(figure, link=None).to_bytes(stamp=stamp)).decode()
 
 

@@ -91,7 +91,7 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
   const aspect = clamp(rows / cols, 0.3, 1.6);
   const shared = lines.length > 1 && columns === asked && lines.every((line) => line.every((panel, c) => panel.title === lines[0][c].title));
   const own = !sameScale(panels);
-  const titleHeight = 20;
+  const titleHeight = panels.some((panel) => panel.group) ? 42 : 20; // a bracket and its name stand above the titles
   const below = (shared ? 0 : titleHeight) + (own ? 16 : 0) + (shared && !own ? gap : 10);
   const fitting = (room - (columns - 1) * gap) / columns;
   const limit = (tall - (shared ? titleHeight : 0)) / lines.length - below;
@@ -101,6 +101,7 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
   const pitch = Math.min((room + gap) / columns, cw * cols + Math.max(gap, 26));
   const boxes = [];
   const labels = [];
+  const brackets = [];
   let y = edge + (shared ? titleHeight : 0);
   lines.forEach((line, index) => {
     const top = y + (shared ? 0 : titleHeight);
@@ -115,6 +116,12 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
         labels.push({ text: ruler.fit(bounds, pitch - 2, 10), x, y: top + ch * rows + 12, size: 10, tone: "muted" });
       }
     });
+    if (!shared || index === 0) {
+      for (const { group, x, w } of groupsOf(boxes.slice(-line.length))) {
+        brackets.push({ x, y: top - 26, w });
+        labels.push({ text: ruler.fit(group, w + gap, 11.5, 600), x: x + w / 2, y: top - 31, size: 11.5, weight: 600, anchor: "middle", tone: "muted" });
+      }
+    }
     if (line[0].heading) {
       const text = ruler.fit(line[0].heading, gutter - 14, 12, 600);
       labels.push({ text, x: gutter - 8, y: top + (ch * rows) / 2 + 4, size: 12, weight: 600, anchor: "end", tone: "ink" });
@@ -123,7 +130,18 @@ export function layoutGrid(figure, width, tall, ratio, ruler) {
   });
   const pooled = cw * ratio < 1 || ch * ratio < 1;
   const { legend, bottom } = layoutLegend(figure, gutter + edge, y + 4, width - gutter - 2 * edge, own, pooled, ruler);
-  return { mode: "grid", width, height: Math.ceil(bottom), ratio, boxes, labels, legends: [legend] };
+  return { mode: "grid", width, height: Math.ceil(bottom), ratio, boxes, labels, brackets, legends: [legend] };
+}
+
+// The panels of a line that have a group in common, as one span each.
+function groupsOf(line) {
+  const spans = [];
+  for (const { panel, x, w } of line) {
+    const last = spans.at(-1);
+    if (last?.group === panel.group) last.w = x + w - last.x;
+    else spans.push({ group: panel.group, x, w });
+  }
+  return spans.filter(({ group }) => group);
 }
 
 // The legend of a mask's two kinds of cells.

@@ -15,6 +15,7 @@ export function paintStill(surface, scene, figure) {
   for (const box of scene.boxes) {
     surface.heat(box, cells);
     if (isMask(box.panel)) paintGrid(surface, scene, box);
+    if (box.panel.window) paintWindowEdge(surface, scene, box);
     surface.rect(box.x - 0.5, box.y - 0.5, box.w + 1, box.h + 1, { stroke: theme.line });
     if (scene.mode === "single") paintAxes(surface, scene, box);
   }
@@ -23,6 +24,10 @@ export function paintStill(surface, scene, figure) {
     if (label.turn) surface.turned(label.x, label.y, label.turn, () => draw(0, 0));
     else draw(label.x, label.y);
     if (label.dot) surface.rect(label.dot.x - 4, label.dot.y - 4, 8, 8, { fill: accent(theme, label.dot.role), radius: 2 });
+  }
+  for (const { x, y, w } of scene.brackets ?? []) {
+    surface.rect(x, y, w, 1.5, { fill: accent(theme, "key") });
+    for (const end of [x, x + w - 1.5]) surface.rect(end, y, 1.5, 6, { fill: accent(theme, "key") });
   }
   for (const { items, bar } of scene.legends) {
     if (bar) paintBar(surface, bar);
@@ -34,6 +39,26 @@ export function paintStill(surface, scene, figure) {
       } else surface.text(item.text, item.x, item.y, { size: 11.5, fill: theme.muted });
     }
   }
+}
+
+// Steps along the edges of a layer's window: between a row's first (and last) cell in it and what lies outside.
+function paintWindowEdge(surface, scene, box) {
+  const { panel } = box;
+  const [before, after] = panel.window;
+  const line = { fill: accent(surface.theme, "positions") };
+  const edge = (colOf) => {
+    for (let row = 0; row < panel.height; row += 1) {
+      const col = colOf(row);
+      if (col < 0 || col > panel.width) continue;
+      const [x, y, right, below] = [edgeX(scene, box, col), edgeY(scene, box, row), edgeX(scene, box, col + 1), edgeY(scene, box, row + 1)];
+      if (col > 0 && col < panel.width) surface.rect(x - 1, y - 1, 2, below - y + 2, line);
+      if (col < panel.width && row + 1 < panel.height) surface.rect(x - 1, below - 1, right - x + 2, 2, line);
+    }
+  };
+  surface.within(box.x, box.y, box.w, box.h, () => {
+    if (before !== null) edge((row) => row - before + 1);
+    if (after !== null) edge((row) => row + after);
+  });
 }
 
 // Lines between the cells of a mask, which have equal shades.

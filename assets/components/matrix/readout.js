@@ -6,10 +6,13 @@ import { clamp } from "./geometry.js";
 import { placeIn, placeOf, printed, short, valueAt } from "./unpack.js";
 
 // One row of one head's attention, recomputed from its queries and keys (Vaswani et al. 2017, eq. 1):
-// weights = softmax(q k / sqrt(d_head) + bias), without hidden keys; a row that is wholly hidden has weights of 0.
+// weights = softmax(q k / sqrt(d_head) + bias), the quotient capped where the model caps it, without hidden keys; a row
+// that is wholly hidden has weights of 0.
 // Sums are in float64 from the model's float32 values; the gaps are the largest differences to the model's own results.
+const capped = (score, cap) => (cap ? cap * Math.tanh(score / cap) : score);
+
 function recompute(explain, row) {
-  const { query, key, keys, size, divisor, bias } = explain;
+  const { query, key, keys, size, divisor, bias, cap } = explain;
   const first = row * keys;
   const dots = new Float64Array(keys);
   const scores = new Float64Array(keys);
@@ -18,7 +21,7 @@ function recompute(explain, row) {
     let dot = 0;
     for (let k = 0; k < size; k += 1) dot += query[row * size + k] * key[col * size + k];
     dots[col] = dot;
-    scores[col] = dot / divisor + (bias ? bias[first + col] : 0);
+    scores[col] = capped(dot / divisor, cap) + (bias ? bias[first + col] : 0);
   }
   const greatest = scores.reduce((most, score, col) => (allowed[col] ? Math.max(most, score) : most), -Infinity);
   const raised = Float64Array.from(scores, (score, col) => (allowed[col] ? Math.exp(score - greatest) : 0));
@@ -116,9 +119,14 @@ function explainBlock(figure, { row, col }, rows) {
   const scaled = sums.dots[col] / explain.divisor;
   const divisor = root ? `√${explain.size}` : number(explain.divisor);
   steps.push([strings.step_scale, [`${number(sums.dots[col])} ÷ ${divisor} = `, el("b", "", number(scaled))]]);
+  const before = capped(scaled, explain.cap);
+  if (explain.cap) {
+    const cap = number(explain.cap);
+    steps.push([strings.step_cap, [`${cap} · tanh(${number(scaled)} ÷ ${cap}) = `, el("b", "", number(before))]]);
+  }
   if (explain.bias) {
     const bias = explain.bias[row * explain.keys + col];
-    steps.push([strings.step_bias, [`${number(scaled)} + ${wrapped(bias, 4)} = `, el("b", "", number(sums.scores[col]))]]);
+    steps.push([strings.step_bias, [`${number(before)} + ${wrapped(bias, 4)} = `, el("b", "", number(sums.scores[col]))]]);
   }
   steps.push([strings.step_mask, [sums.allowed[col] ? strings.may_attend : strings.may_not_attend]]);
   steps.push([strings.step_softmax, softmaxLine(figure, sums, col)]);

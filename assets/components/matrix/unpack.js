@@ -33,7 +33,7 @@ export function unpack(bytes) {
   }));
   for (const panel of figure.panels) {
     panel.heading ||= figure.panels[panel.index - (panel.index % figure.columns)].heading;
-    panel.fullName = [panel.heading, panel.title].filter(Boolean).join(" · ");
+    panel.fullName = [panel.heading, panel.title, panel.group].filter(Boolean).join(" · ");
     if (isMask(panel)) panel.states = ADDED[panel.scale.kind] ?? [figure.strings.mask_hidden, figure.strings.mask_open];
   }
   if (figure.explain) {

@@ -55,7 +55,10 @@ def test_the_board_is_each_head_off_alone(how) -> None:
 @pytest.mark.parametrize("kind", [Classifier, Bert, Gpt])
 @pytest.mark.parametrize(
     "changes",
-    [{"norm_order": "post"}, {"positions": "alibi", "pooling": "mean"}, {"projections": False}, {"residual": False}],
+    [
+        *({"norm_order": "post"}, {"positions": "alibi", "pooling": "mean"}, {"projections": False}),
+        *({"residual": False}, *TODAY.values()),
+    ],
 )
 def test_going_on_from_the_whole_pass_is_as_good_as_passes_from_the_text(how, kind, changes) -> None:
     tokenizer = small_tokenizer()
@@ -63,7 +66,7 @@ def test_going_on_from_the_whole_pass_is_as_good_as_passes_from_the_text(how, ki
     text = "a glass [MASK] a bell" if kind is Bert else TEXT
     board = head_effects(prompt=Prompt(bundle, text, 12), how=how)
     for layer in range(2):
-        for head in range(2):
+        for head in range(bundle.config.n_heads):
             one = without_head(prompt=Prompt(bundle, text, 12), layer=layer, head=head, how=how)
             assert board.change[layer, head] == pytest.approx(one.moved, abs=1e-5)
             assert board.winner == one.winner
@@ -96,6 +99,21 @@ def test_heads_of_text_are_the_traces_own() -> None:
     trace = read(bundle, bundle.tokenizer.encode(TEXT)).trace
     np.testing.assert_allclose(found.weights, trace.stack("*.self_attention.weights")[:, 0].numpy(), atol=1e-6)
     np.testing.assert_allclose(found.steps.weights, found.weights[1, 1])
+
+
+@pytest.mark.parametrize("options", [*TODAY, "alibi_capped"])
+def test_a_heads_own_queries_keys_and_values_give_its_scores_and_mixture(options: str) -> None:
+    changes = TODAY.get(options, {"positions": "alibi", "score_cap": 1.5, "scale_scores": False})
+    bundle = Bundle("glass", made(Gpt, **changes), small_tokenizer())
+    for head in range(bundle.config.n_heads):
+        steps = heads_of_text(prompt=Prompt(bundle, TEXT, 12), layer=1, head=head).steps
+        np.testing.assert_allclose(steps.weights @ steps.value, steps.mixture, atol=1e-5)
+        if steps.divisor is None:
+            assert options == "grouped_additive"
+            continue
+        scores = steps.query @ steps.key.T / steps.divisor
+        scores = scores if steps.cap is None else steps.cap * np.tanh(scores / steps.cap)
+        np.testing.assert_allclose(scores + (0 if steps.bias is None else steps.bias), steps.scores, atol=1e-5)
 
 
 def test_looks_over_a_layer() -> None:

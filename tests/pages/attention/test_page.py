@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import STEP_NAMES
+from pages.figures.matrix import unpack
 from pages.kit.asking import ask
 from pages.kit.models import MORE_MODELS, open_bundle
 from pages.language import LANGUAGES, words
@@ -253,22 +254,28 @@ def test_the_script_of_dropout_computes_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "lines"),
-    [
-        ("multi_query", ["Keys and values 0 are read by heads 0, 1, 2, 3: each layer has 1 head of keys and values."]),
-        ("llama", ["Keys and values 1 are read by heads 2, 3: each layer has 2 heads of keys and values."]),
-        ("gemma2", ["In layer 1 a query sees 3 tokens at most, itself the last"]),
-    ],
+    ("options", "language"), [("llama", "en"), ("multi_query", "zh"), ("gemma2", "zh"), ("window", "en")]
 )
-def test_a_head_says_whose_keys_and_values_it_shares_and_how_far_it_sees(
-    options: str, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_shared_keys_and_values_and_a_layers_window_are_said(
+    options: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle = odd_model("gpt", options)
     save(bundle, tmp_path / bundle.name)
     monkeypatch.setenv(MORE_MODELS, str(tmp_path))
-    head = "2" if bundle.config.n_heads > 2 else "1"
-    app = run("attention", model=bundle.name, layer="1", head=head, text="Once upon a time")
+    config, said = bundle.config, words(language)
+    app = run("attention", lang=language, model=bundle.name, text=TEXT, layer="0", head="1")
     assert not app.exception
-    captions = " ".join(caption.value for caption in app.caption)
-    for line in lines:
-        assert line in captions
+    figures = [unpack(one.proto.bytes)[0] for one in app.get("bidi_component") if one.proto.bytes[4:5] == b"{"]
+    notes = "".join(figure.get("note", "") for figure in figures)
+    grid = next(figure for figure in figures if len(figure["panels"]) == config.n_layers * config.n_heads)
+    groups = [panel["group"] for panel in grid["panels"]][: config.n_heads]
+    named = [said["axis.shared"].format(number=config.kv_head(head)) for head in range(config.n_heads)]
+    assert groups == (named if config.kv_heads < config.n_heads else [""] * config.n_heads)
+    sharing = {"llama": "grouped", "multi_query": "multi"}.get(options, "no")
+    for kind in ("grouped", "multi"):
+        text = said[f"attention.{kind}_query"].format(heads=config.n_heads, shared=config.kv_heads)
+        assert (text in notes) == (kind == sharing)
+    before = (config.window(0) or 0) - 1
+    assert (said["attention.window_causal"].format(before=before) in notes) == (before >= 0)
+    windows = [[config.window(layer), None] if config.window(layer) else None for layer in range(config.n_layers)]
+    assert [panel["window"] for panel in grid["panels"]][:: config.n_heads] == windows

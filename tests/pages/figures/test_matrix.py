@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.figures.heads import heads_grid, one_head
 from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
 from pages.figures.standalone import component_assets
-from pages.language import Word
+from pages.language import Word, strings
 from tests.helpers import PATIENCE
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
 
@@ -222,6 +223,26 @@ def test_browser_reads_and_recomputes_what_python_packed(tmp_path):
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_capped_scores_are_recomputed_and_heads_of_one_group_are_one_span(tmp_path):
+    explain = attention(seed=5)
+    cap, bias = 0.7, np.linspace(-1, 0, 25).reshape(5, 5).astype(np.float32)
+    scores = (cap * np.tanh(explain.scores / cap) + bias).astype(np.float32)
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = (raised / raised.sum(axis=1, keepdims=True)).astype(np.float32)
+    capped = replace(explain, scores=scores, masked_scores=scores, weights=weights, cap=cap, bias=bias)
+    payload = figure(detail="exact", explain=capped).to_bytes()
+    script = """
+    const rows = [0, 1, 2, 3, 4].map((row) => recompute(load("head").explain, row));
+    const gaps = rows.map((row) => row.scoreGap + row.weightGap);
+    const line = ["a", "a", "b", ""].map((group, i) => ({ panel: { group }, x: 10 * i, w: 8 }));
+    console.log(JSON.stringify({ gaps, spans: groupsOf(line) }));
+    """
+    found = in_node(tmp_path, script, head=payload)
+    assert max(found["gaps"]) < 1e-5
+    assert found["spans"] == [{"group": "a", "x": 0, "w": 18}, {"group": "b", "x": 20, "w": 8}]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_wholly_masked_row_gets_weights_of_zero(tmp_path):
     explain = attention(seed=4)
     masked, weights = explain.masked_scores.copy(), explain.weights.copy()
@@ -283,3 +304,22 @@ def test_page_script_mounts_it():
         payload = ran.main.children[0].proto.bytes
         assert unpack(payload)[0]["panels"][0]["id"] == "p"
         assert unpack(payload)[0]["caption"] == ["layer 1 · head 2"]
+
+
+@pytest.mark.parametrize("step", ["weights", "mixture"])
+def test_heads_that_share_keys_have_one_group_and_a_window_its_edges(step: str) -> None:
+    words = strings("axis", "en") | {"weight": "w", "step": step, "quantity": "w"}
+    weights = np.full((2, 4, 5, 5), 0.2)
+    options: dict = {"layer": 0, "head": 1, "version": "v", "windows": [(2, None), None]}
+    grid = heads_grid(weights, TOKENS, words, ENGLISH_WORDS, groups=["a", "a", "b", "b"], **options)
+    panels = unpack(grid.to_bytes())[0]["panels"]
+    assert [panel["group"] for panel in panels] == ["a", "a", "b", "b"] * 2
+    assert [panel["window"] for panel in panels] == [[2, None]] * 4 + [None] * 4
+    steps = vars(attention()) | {"mixture": np.ones((5, 3))}
+    one = one_head(steps | {"cap": 2.0}, TOKENS, words, ENGLISH_WORDS, title="", step=step, cell=None, version="v")
+    header = unpack(one.to_bytes())[0]
+    assert header.get("explain", {}).get("cap") == (2.0 if step == "weights" else None)
+    bare = one_head(
+        steps | {"divisor": None}, TOKENS, words, ENGLISH_WORDS, title="", step=step, cell=None, version="v"
+    )
+    assert bare.explain is None

@@ -19,7 +19,7 @@ MASK = np.tril(np.ones((5, 5), bool))
 
 def painted(divisor: float | None = 2.0):
     explain = attention(causal=True)
-    return painter(MASK, explain.arrays(), divisor, TOKENS, WORDS, ENGLISH_WORDS, version="v", note="")
+    return painter(MASK, vars(explain) | {"divisor": divisor}, TOKENS, WORDS, ENGLISH_WORDS, version="v", note="")
 
 
 def test_the_painter_has_a_mask_to_paint_beside_scores_and_weights() -> None:

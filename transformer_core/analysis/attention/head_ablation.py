@@ -18,6 +18,7 @@ from transformer_core.analysis.attention.heads import (
     read_attention,
     sentence_ablation,
     stacked_weights,
+    without,
 )
 from transformer_core.analysis.outcome import conclude, conclude_from, one_text, read, require_outcome
 from transformer_core.analysis.parts import reading_part
@@ -26,6 +27,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.device import cores
 from transformer_core.layers.blocks import EncoderBlock, Stream
 from transformer_core.prompt import Prompt
+from transformer_core.reader import Outcome
 from transformer_core.trace import Trace
 
 STRONG = 0.5
@@ -105,8 +107,9 @@ def without_head(*, prompt: Prompt, layer: int, head: int, how: Ablation = "zero
 def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     """Switch every head off in turn: from each layer on, one pass with a copy of the text for each of its heads.
 
-    Below a head nothing changes without it, so that each pass goes on from what the whole pass has there. The passes
-    are made on all cores at once.
+    Below a head nothing changes without it, so that each pass goes on from what the whole pass has there, where what
+    attention adds is plainly the sum of its heads' shares, and the feed-forward layer reads that sum. The passes are
+    made on all cores at once.
 
     Args:
         prompt: to a model of a kind that predicts something from this text.
@@ -125,17 +128,15 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
     before = float(whole.probabilities[winner])
     ids, at_once = one_text(bundle, encoding), bundle.reader.at_once(1, n_heads)
 
+    plainly = not (bundle.config.parallel or bundle.config.norms_output)
+
     def without_each(layer: int) -> Tensor:
-        if bundle.config.parallel or bundle.config.norms_output:  # no pass goes on there, or a share is not linear
-            scope = attention_scope(bundle, layer)
-            edited = [head_off(scope, head, how) for head in range(n_heads)]
-            found = [conclude(bundle, ids, outcome, edits=edits)[0] for edits in edited]
-            return torch.stack([torch.stack((one[0, winner], one[0].argmax())) for one in found]).cpu().double()
+        if not plainly:
+            return _from_the_text(bundle, ids, outcome, layer, how, winner)
         parts = _without_each_head(bundle, whole.trace, layer, how).split(at_once)
         streams = [Stream(layer, part, attended=True) for part in parts]
         found = [conclude_from(bundle, ids.expand(len(one.residual), -1), outcome, one) for one in streams]
-        after = torch.cat(found)  # (head, outcome)
-        return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).cpu().double()
+        return _winners(torch.cat(found), winner)
 
     after = torch.stack([*_threads.map(without_each, range(n_layers))]).numpy()  # (layer, head, 2)
     change, strongest = after[..., 0] - before, weights.max((-2, -1))
@@ -153,6 +154,25 @@ def head_effects(*, prompt: Prompt, how: Ablation = "zero") -> HeadEffects:
         by_effect.index(by_weight[0]) + 1,
         rank_correlation(strongest.ravel(), np.abs(change).ravel()),
     )
+
+
+def _winners(after: Tensor, winner: int) -> Tensor:
+    """Return the winner's probability and the likeliest outcome of each copy: (head, outcome) to (head, 2)."""
+    return torch.stack((after[:, winner], after.argmax(-1)), dim=-1).cpu().double()
+
+
+def _from_the_text(bundle: Bundle, ids: Tensor, outcome: Outcome, layer: int, how: Ablation, winner: int) -> Tensor:
+    """Read copies of a text, each without another head of a layer: (head, 2), see _winners."""
+    n_heads, found = bundle.config.n_heads, []
+    for part in torch.arange(n_heads).split(bundle.reader.at_once(ids.shape[1], n_heads)):
+        off = torch.arange(n_heads) == part[:, None]  # (copy, head)
+
+        def edit(heads: Tensor, off: Tensor = off) -> Tensor:
+            return without(heads, off, sentence_ablation(heads, how))
+
+        edits = {f"{attention_scope(bundle, layer)}.heads": edit}
+        found.append(conclude(bundle, ids.expand(len(part), -1), outcome, edits=edits)[0])
+    return _winners(torch.cat(found), winner)
 
 
 def _in_order(values: np.ndarray) -> list[tuple[int, int]]:

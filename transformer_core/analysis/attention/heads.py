@@ -4,7 +4,6 @@ Vaswani et al. 2017, eq. 1; entropy: Shannon 1948, for attention Clark et al. 20
 Michel et al. 2019, section 2.3.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import Prediction, read
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import ModelConfig, require_choice, require_index
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -37,9 +36,11 @@ class HeadSteps:
         mixture: (query_pos, d_head)
 
     Args:
-        query, key: as they are scored: normalised and turned, where the model does so.
+        query, key, value: as they are scored and mixed; key and value may be those of several heads.
         products: query . key, recomputed here; all else is as the model computed it.
-        divisor: sqrt(d_head), or of the width that the model has in its place.
+        divisor: of the dot products, sqrt(d_head) unless the model says otherwise; None where they are not its scores.
+        cap: scores s became cap * tanh(s / cap); None where they did not.
+        bias: (query_pos, key_pos), what a position added to the scores; None where nothing was added.
     """
 
     query: np.ndarray
@@ -50,11 +51,13 @@ class HeadSteps:
     masked_scores: np.ndarray
     weights: np.ndarray
     mixture: np.ndarray
-    divisor: float
+    divisor: float | None
+    cap: float | None = None
+    bias: np.ndarray | None = None
 
 
-def head_steps(trace: Trace, scope: str, head: int, *, width: float | None = None) -> HeadSteps:
-    """Return the steps of one dot-product head of the first sentence of a batch.
+def head_steps(trace: Trace, scope: str, head: int, config: ModelConfig) -> HeadSteps:
+    """Return the steps of one head of the first sentence of a batch.
 
     Its keys and values are those of the head of keys and values that it reads.
 
@@ -62,36 +65,35 @@ def head_steps(trace: Trace, scope: str, head: int, *, width: float | None = Non
         trace: with every site of the attention at `scope`.
         scope: such as ``encoder.layer0.self_attention``.
         head: from 0.
-        width: score_width of the model's config.
+        config: the model's.
 
     Raises:
         ValueError: there is no such head.
     """
-    n_heads = trace[f"{scope}.weights"].shape[1]
-    if not 0 <= head < n_heads:
-        raise ValueError(f"head={head} must be from 0 to {n_heads - 1}")
+    require_index("head", head, config.n_heads)
 
-    def array(leaf: str) -> np.ndarray:
-        of_all = trace[f"{scope}.{leaf}"][0]  # (head or kv_head, pos, ...)
-        return of_all[head * len(of_all) // n_heads].float().cpu().numpy()
+    def array(leaf: str, place: int = head) -> np.ndarray:
+        return trace[f"{scope}.{leaf}"][0, place].float().cpu().numpy()
 
-    def scored(role: str) -> np.ndarray:
+    def scored(role: str, place: int) -> np.ndarray:
         forms = (f"rotated_{role}", f"normalized_{role}", role)
-        return array(next(form for form in forms if f"{scope}.{form}" in trace))
+        return array(next(form for form in forms if f"{scope}.{form}" in trace), place)
 
-    query, key = scored("query"), scored("key")
-    masked_scores, weights = array("masked_scores"), array("weights")
-    products, divisor = query @ key.T, math.sqrt(width or query.shape[1])
+    shared = config.kv_head(head)
+    query, key = scored("query", head), scored("key", shared)
+    bias = f"{scope}.position_bias"
     return HeadSteps(
-        query,
-        key,
-        array("value"),
-        products,
-        array("scores"),
-        masked_scores,
-        weights,
-        array("heads"),
-        divisor,
+        query=query,
+        key=key,
+        value=array("value", shared),
+        products=query @ key.T,
+        scores=array("scores"),
+        masked_scores=array("masked_scores"),
+        weights=array("weights"),
+        mixture=array("heads"),
+        divisor=config.score_divisor,
+        cap=config.score_cap,
+        bias=trace[bias][head].float().cpu().numpy() if bias in trace else None,
     )
 
 
@@ -132,7 +134,7 @@ def heads_of_text(*, prompt: Prompt, layer: int, head: int) -> Heads:
     encoding = prompt.encoding
     scope = attention_scope(bundle, layer)
     reading = read_attention(bundle, encoding, sites=(WEIGHTS, f"{scope}.*"))
-    steps = head_steps(reading.trace, scope, head, width=bundle.config.score_width)
+    steps = head_steps(reading.trace, scope, head, bundle.config)
     return Heads(reading.probabilities, stacked_weights(reading.trace), steps)
 
 

@@ -149,7 +149,7 @@ def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, 
     return MaskedHead(
         labels=encoding.labels,
         mask=allowed.numpy(),
-        steps=head_steps(trace, scope, head, width=bundle.config.score_width),
+        steps=head_steps(trace, scope, head, bundle.config),
         weights_before=plain[f"{scope}.weights"][0, head].float().cpu().numpy(),
         before=own,
         after=after,

@@ -36,7 +36,7 @@ def cross_head(*, prompt: Prompt, target_ids: tuple[int, ...], layer: int, head:
     target = torch.tensor([target_ids], device=source.ids.device)  # (1, target_pos)
     scope = cross_scope(layer)
     _, trace = capture(source.model, source.ids, target, sites=(f"{scope}.*",))
-    return head_steps(trace, scope, head)
+    return head_steps(trace, scope, head, prompt.bundle.config)
 
 
 @dataclass(frozen=True, eq=False)
