@@ -1,4 +1,4 @@
-"""The experiment of the page's part on neurons: the layer as two convolutions of width 1 gives the same numbers."""
+"""The experiment of the page's part on neurons: the layer as convolutions of width 1 gives the same numbers."""
 
 import streamlit as st
 
@@ -21,13 +21,14 @@ def try_convolution(view: View, layer: int) -> None:
     """Ask whether the convolution differs once the positions go in backwards, and show both versions' differences."""
     answer = ask_once(as_convolution, prompt=view.prompt, layer=layer)
     found = answer.value
-    inner, outer = (" × ".join(map(str, kernel)) for kernel in found.kernels)
-    st.code(
-        f"x = x.mT                                  # (d_model, pos)\n"
-        f"x = activation(conv1d(x, W1[:, :, None], b1))  # {inner}\n"
-        f"x = conv1d(x, W2[:, :, None], b2).mT           # {outer}",
-        language="python",
-    )
+    *gate, inner, outer = (" × ".join(map(str, kernel)) for kernel in found.kernels)
+    lines = [
+        ("x = x.mT", "(d_model, pos)"),
+        *(("gate = activation(conv1d(x, Wg[:, :, None], bg))", kernel) for kernel in gate),
+        (f"x = {'gate * ' if gate else 'activation('}conv1d(x, W1[:, :, None], b1){'' if gate else ')'}", inner),
+        ("x = conv1d(x, W2[:, :, None], b2).mT", outer),
+    ]
+    st.code("\n".join(f"{line:<48}  # {shape}" for line, shape in lines), language="python")
     options = options_of("feed_forward.convolution_{}", ("same", "little", "other"))
     cover = ask_first(
         section("feed_forward", "try_convolution"),

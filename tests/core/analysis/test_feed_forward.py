@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.helpers.engine import shipped, small_bundle
+from tests.helpers.engine import TODAY, shipped, small_bundle
 from transformer_core.analysis.feed_forward.activations import MOST_BINS, own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
@@ -30,6 +30,7 @@ from transformer_core.analysis.outcome import read
 from transformer_core.analysis.timing import log_log_slope
 from transformer_core.bundle import Bundle
 from transformer_core.layers.feed_forward import ACTIVATIONS
+from transformer_core.models import Classifier
 from transformer_core.prompt import Prompt
 from transformer_core.training.corpora import reviews
 
@@ -186,7 +187,9 @@ def test_exciting_tokens_are_in_order_and_where_they_are_said_to_be(sentiment: B
 
 def test_an_exchanged_activation_is_computed_from_the_pre_activation(sentiment: Bundle) -> None:
     encoding = sentiment.tokenizer.encode(TEXT)
-    trace = read(sentiment, encoding, sites=("*.feed_forward.*",), edits=other_activation("relu", "1")).trace
+    trace = read(
+        sentiment, encoding, sites=("*.feed_forward.*",), edits=other_activation("relu", "1", gated=False)
+    ).trace
     for layer in range(4):
         scope = f"encoder.layer{layer}.feed_forward"
         expected = ACTIVATIONS["relu" if layer == 1 else "gelu"](trace[f"{scope}.pre_activation"])
@@ -225,11 +228,30 @@ def test_the_trained_layer_is_a_convolution(layer: int) -> None:
     assert found.kernels == ((config.d_ff, config.d_model, 1), (config.d_model, config.d_ff, 1))
 
 
-@pytest.mark.parametrize("shape", [{"norm_order": "post"}, {"activation": "relu", "bias": False}], ids=str)
-def test_so_is_one_of_another_shape(shape: dict) -> None:
-    found = as_convolution(prompt=Prompt(small_bundle(**shape), "a glass box a bell", 8), layer=1)
+SHAPES = {"post": {"norm_order": "post"}, "no bias": {"activation": "relu", "bias": False}, **TODAY}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_so_is_one_of_another_shape(shape: str) -> None:
+    bundle = small_bundle(**SHAPES[shape])
+    found = as_convolution(prompt=Prompt(bundle, "a glass box a bell", 8), layer=1)
     assert found.difference < 1e-5
     assert found.as_layer.any()
+    assert len(found.kernels) == (3 if bundle.config.gated else 2)
+
+
+@pytest.mark.parametrize("shape", ["llama", "gemma2"])
+def test_a_gates_activation_put_in_its_own_place_changes_nothing_and_another_is_a_gates(shape: str) -> None:
+    bundle = small_bundle(**TODAY[shape])
+    prompt, used = Prompt(bundle, "a glass box a bell", 8), bundle.config.activation
+    own = read(bundle, prompt.encoding, sites=(), edits=other_activation(used, gated=True)).probabilities
+    np.testing.assert_allclose(own, read(bundle, prompt.encoding, sites=()).probabilities, atol=1e-6)
+    other = replace(bundle.config, activation="gelu_tanh")
+    model = Classifier(other)
+    model.load_state_dict(bundle.model.state_dict())
+    found = swapped_activation(prompt=prompt)
+    expected = read(replace(bundle, model=model.eval()), prompt.encoding, sites=()).probabilities
+    np.testing.assert_allclose(found.probabilities[found.names.index("gelu_tanh")], expected, atol=1e-5)
 
 
 ASKED = {"prompt": Prompt(BUNDLE, "a dull film", 9)}

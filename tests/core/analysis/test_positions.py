@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers.engine import made, shipped, small_bundle, small_tokenizer
+from tests.helpers.engine import TODAY, made, shipped, small_bundle, small_tokenizer
 from transformer_core.analysis.parts import first_attention, input_embedding, position_vectors
 from transformer_core.analysis.positions.counted import LENGTHS, counted_positions, positions_by
 from transformer_core.analysis.positions.counted import SCHEMES as COUNTED
@@ -116,6 +116,21 @@ def test_a_models_own_scheme_put_in_its_place_is_the_model(kind: type, scheme: s
     np.testing.assert_allclose(found.scores[row], trace.stack("*.scores")[0, 0, 1], atol=1e-4)
     np.testing.assert_allclose(found.weights[row], trace.stack("*.weights")[0, 0, 1], atol=1e-5)
     assert found.token == small_tokenizer().encode(TEXT).labels[1]
+
+
+@pytest.mark.parametrize("options", [name for name, changes in TODAY.items() if changes.get("positions") == "rotary"])
+def test_rotary_scores_are_those_of_todays_models_and_their_term_before_the_cap(options: str) -> None:
+    bundle = bundle_of(Gpt, **TODAY[options])
+    config, row = bundle.config, SCHEMES.index("rotary")
+    ids = torch.full((1, 6), small_tokenizer().encode(TEXT).ids[1])
+    _, trace = capture(bundle.model, ids, sites=("*layer0.self_attention.*",))
+    for head in range(config.n_heads):
+        found = score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=head, length=6)
+        np.testing.assert_allclose(found.scores[row], trace.stack("*.scores")[0, 0, head], atol=1e-4)
+        np.testing.assert_allclose(found.weights[row], trace.stack("*.weights")[0, 0, head], atol=1e-5)
+        cap = config.score_cap
+        term = found.terms[row] if cap is None else cap * np.tanh(found.terms[row] / cap)
+        np.testing.assert_allclose(term, found.scores[row], atol=1e-4)
 
 
 def test_terms_are_the_formulas() -> None:

@@ -1,6 +1,6 @@
-"""The feed-forward layer as two convolutions of width 1: the same numbers, each position by itself.
+"""The feed-forward layer as convolutions of width 1: the same numbers, each position by itself.
 
-Vaswani et al. 2017, section 3.3, which describes it so too.
+Vaswani et al. 2017, section 3.3, which describes it so too; gated: Shazeer 2020.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import conv1d
 
 from transformer_core.analysis.outcome import read
@@ -30,7 +30,7 @@ class Convolution:
         as_layer: recorded in the model.
         greatest: of as_layer, in magnitude; difference: of apart.
         reordered: the greatest difference once the positions go in backwards, and what comes out is turned back.
-        kernels: shapes of the two convolutions' weights: (out, in, width).
+        kernels: shapes of the convolutions' weights, (out, in, width): of the gate where there is one, inner and outer.
     """
 
     as_layer: np.ndarray
@@ -39,23 +39,28 @@ class Convolution:
     greatest: float
     difference: float
     reordered: float
-    kernels: tuple[tuple[int, ...], tuple[int, ...]]
+    kernels: tuple[tuple[int, ...], ...]
+
+
+def _by_one(proj: nn.Linear, x: Tensor) -> Tensor:
+    """Return the convolution of width 1 with a projection's weights: (batch, in, pos) to (batch, out, pos)."""
+    return conv1d(x, proj.weight[:, :, None], proj.bias)
 
 
 def convolved(layer: FeedForward, x: Tensor) -> Tensor:
-    """Return what two convolutions of width 1 with the layer's weights make of its input.
+    """Return what convolutions of width 1 with the layer's weights make of its input.
 
     Shapes:
         x: (batch, pos, d_model); returns: the same
     """
-    inner, outer = layer.inner_proj, layer.outer_proj
-    inside = conv1d(x.mT, inner.weight[:, :, None], inner.bias)  # (batch, d_ff, pos)
-    return conv1d(ACTIVATIONS[layer.activation](inside), outer.weight[:, :, None], outer.bias).mT
+    phi, inside = ACTIVATIONS[layer.activation], _by_one(layer.inner_proj, x.mT)  # (batch, d_ff, pos)
+    active = phi(inside) if layer.gate_proj is None else phi(_by_one(layer.gate_proj, x.mT)) * inside
+    return _by_one(layer.outer_proj, active).mT
 
 
 @torch.inference_mode()
 def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
-    """Compute a feed-forward layer of a text as two convolutions.
+    """Compute a feed-forward layer of a text as convolutions.
 
     Args:
         prompt: to a model of a kind that reads one text.
@@ -66,15 +71,14 @@ def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
     """
     bundle = prompt.bundle
     require_index("layer", layer, bundle.config.n_layers)
-    post = bundle.config.norm_order == "post"
-    into = bundle.reader.site(f"layer{layer}.{'self_attention' if post else 'feed_forward'}.norm.normalized")
-    out = bundle.reader.site(f"layer{layer}.feed_forward.output")
+    scope = bundle.reader.site(f"layer{layer}.feed_forward")
+    into, out = bundle.reader.wiring.into(scope), f"{scope}.output"
     trace = read(bundle, prompt.encoding, sites=(into, out)).trace
     block = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer])
     x, recorded = trace[into], trace[out][0]  # (1, pos, d_model) and (pos, d_model)
     again, backwards = convolved(block.feed_forward, x)[0], convolved(block.feed_forward, x.flip(1)).flip(1)[0]
     apart = (again - recorded).abs().amax(-1)
-    feed_forward = block.feed_forward
+    projections = (block.feed_forward.gate_proj, block.feed_forward.inner_proj, block.feed_forward.outer_proj)
     return Convolution(
         recorded.float().cpu().numpy(),
         again.float().cpu().numpy(),
@@ -82,5 +86,5 @@ def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
         greatest=float(recorded.abs().max()),
         difference=float(apart.max()),
         reordered=float((backwards - recorded).abs().max()),
-        kernels=((*feed_forward.inner_proj.weight.shape, 1), (*feed_forward.outer_proj.weight.shape, 1)),
+        kernels=tuple((*proj.weight.shape, 1) for proj in projections if proj is not None),
     )

@@ -72,8 +72,10 @@ class SwappedOnCorpus:
     language: str
 
 
-def other_activation(name: str, layers: str = "*") -> Mapping[str, Edit]:
+def other_activation(name: str, layers: str = "*", *, gated: bool) -> Mapping[str, Edit]:
     """Return the edits that compute the activation of these layers (a pattern) with another function.
+
+    Where the layers are gated, it is the gate's: the product with the other half follows.
 
     The edits carry each layer's pre-activation over to its activation, so they serve one forward pass at a time.
     """
@@ -87,7 +89,7 @@ def other_activation(name: str, layers: str = "*") -> Mapping[str, Edit]:
         return ACTIVATIONS[name](latest[0])
 
     scope = f"*.layer{layers}.feed_forward"
-    return {f"{scope}.pre_activation": remember, f"{scope}.activation": exchange}
+    return {f"{scope}.pre_activation": remember, f"{scope}.{'gate' if gated else 'activation'}": exchange}
 
 
 def swapped_activation(*, prompt: Prompt) -> Swapped:
@@ -101,7 +103,7 @@ def swapped_activation(*, prompt: Prompt) -> Swapped:
     used = bundle.config.activation
 
     def verdict(name: str, layers: str = "*") -> np.ndarray:
-        edits = {} if name == used else other_activation(name, layers)
+        edits = {} if name == used else other_activation(name, layers, gated=bundle.config.gated)
         return read(bundle, encoding, sites=(), edits=edits).probabilities
 
     probabilities = np.array([verdict(name) for name in NAMES])  # (activation, class)
@@ -137,7 +139,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
     device = next(bundle.model.parameters()).device
 
     def verdicts(name: str) -> np.ndarray:
-        edits = {} if name == used else other_activation(name)
+        edits = {} if name == used else other_activation(name, gated=bundle.config.gated)
         logits = [capture(bundle.model, ids.to(device), sites=("class_logits",), edits=edits)[0] for ids in batches]
         return torch.cat(logits).softmax(-1).cpu().numpy()
 

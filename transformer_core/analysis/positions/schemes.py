@@ -38,12 +38,13 @@ class SchemeScores:
     Args:
         schemes: SCHEMES, in their order.
         terms: what position brings by the scheme's own formula: none 0, sinusoidal and learned P_i . P_j, rotary
-            q R_(j-i) k / sqrt(d_head), ALiBi -m_h |i - j|. Not a number beyond a learned table's end.
+            q R_(j-i) k / sqrt(d_head), or by the divisor that the model has, before a cap, ALiBi -m_h |i - j|. Not a
+            number beyond a learned table's end.
         scores: of the head in the first layer, where the scheme stands in for the model's own.
         weights: after the model's own mask and softmax. Both are not numbers beyond a learned table's end.
         parameters: how many numbers the scheme has to learn.
         deviation: greatest difference between two entries of `terms` with the same j - i.
-        query, key: of the word in this head, without position.
+        query, key: of the word in this head, normalised where the model does so, without position.
         token: the word's label.
         slope: m_h, ALiBi's penalty per place.
         learned_from: name of the model whose learned table is shown; "" for an untrained one.
@@ -136,13 +137,19 @@ def _learned_table(d_model: int, length: int, learned: Bundle | None) -> tuple[T
 
 def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     """Return query and key of the head, (pos, d_head), without any positions."""
-    sites = (f"*{ATTENTION}.query", f"*{ATTENTION}.key")
+    sites = [f"*{ATTENTION}.{leaf}" for leaf in _unturned(bundle.config)]
     edits = order_edits(bundle.config, None, first=True)
     token_ids = ids.to(next(bundle.model.parameters()).device)
     _, trace = capture(bundle.model, token_ids, sites=(*sites, WEIGHTS), edits=edits, until=WEIGHTS)
     heads = (head, bundle.config.kv_head(head))
     query, key = (trace.stack(site)[0, 0, one].float().cpu() for site, one in zip(sites, heads, strict=True))
     return query, key
+
+
+def _unturned(config: ModelConfig) -> tuple[str, str]:
+    """Return by which names queries and keys are recorded before a position turns them."""
+    before = "" if config.query_key_norm == "none" else "normalized_"
+    return f"{before}query", f"{before}key"
 
 
 def rotary_of(config: ModelConfig) -> Rotary:
@@ -162,7 +169,7 @@ def _terms(
     turned_query, turned_key = (rotate(x[None, None], rotary=rotary)[0, 0] for x in (query, key))  # (pos, d_head)
     terms = {
         "none": torch.zeros(length, length),
-        "rotary": turned_query @ turned_key.T / math.sqrt(query.shape[-1]),
+        "rotary": turned_query @ turned_key.T / (config.score_divisor or math.sqrt(query.shape[-1])),
         "alibi": alibi_bias(n_heads, length, length, torch.device("cpu"))[head],
     }
     terms |= {scheme: table @ table.T for scheme, table in tables.items()}
@@ -181,7 +188,7 @@ def _seen(
         edits["*embedding.residual"] = lambda x: x + tables[scheme][:reached].to(device)
     if scheme == "rotary":
         turn = partial(rotate, rotary=rotary_of(bundle.config))
-        edits |= {f"*{ATTENTION}.query": turn, f"*{ATTENTION}.key": turn}
+        edits |= {f"*{ATTENTION}.{leaf}": turn for leaf in _unturned(bundle.config)}
     if scheme == "alibi":
         edits[f"*{ATTENTION}.scores"] = lambda x: x + alibi_bias(x.shape[1], x.shape[2], x.shape[3], x.device)
     sites = (f"*{ATTENTION}.scores", WEIGHTS)
