@@ -56,6 +56,11 @@ class Reader:
         """Which recorded tensor flows into which part of that stack."""
         return Wiring(self.config)
 
+    def sees(self, layer: int) -> tuple[int, int | None] | None:
+        """Return how many positions a query of a layer sees back and ahead at most, itself in both; None for all."""
+        window = self.config.window(layer)
+        return None if window is None else (window, None if self.causal else window)
+
     @property
     def stages(self) -> tuple[str, ...]:
         """The sites of the residual stream as it enters the first layer, and as it leaves each."""

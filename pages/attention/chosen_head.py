@@ -6,7 +6,7 @@ from pages.figures.heads import STEP_NAMES, layer_and_head, one_head
 from pages.kit.asking import ask
 from pages.kit.controls import Choice, Values, head_control, layer_control, show_in_columns
 from pages.kit.header import View
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, export_picture, show_picture, window_note
 from pages.kit.url import in_url, remember, set_choice
 from pages.language import joined, section, strings, t
 from transformer_core.analysis.attention.heads import heads_of_text
@@ -62,12 +62,6 @@ def _cell_from_url(size: int) -> tuple[int, int] | None:
     return (row, col) if row < size and col < size else None
 
 
-def window_of(view: View, layer: int) -> tuple[int | None, int | None] | None:
-    """Return how far the queries of a layer see, back and ahead, as a panel draws it; None where they see all."""
-    window = view.bundle.config.window(layer)
-    return None if window is None else (window, None if view.bundle.reader.causal else window)
-
-
 def about_head(view: View, layer: int, head: int) -> str:
     """Return what is to be said of a head whose keys and values are others' too, or whose layer has a window."""
     config, said = view.bundle.config, []
@@ -75,9 +69,7 @@ def about_head(view: View, layer: int, head: int) -> str:
         shared = config.kv_head(head)
         mates = [str(other) for other in range(config.n_heads) if config.kv_head(other) == shared and other != head]
         said.append(t("attention.shares", head=head, shared=shared, count=len(mates), mates=", ".join(mates)))
-    if (window := config.window(layer)) is not None:
-        said.append(t(f"attention.window_{'causal' if view.bundle.reader.causal else 'both'}", before=window - 1))
-    return joined(*said)
+    return joined(*said, window_note(view, layer))
 
 
 def large_head(key: str, view: View, values: Values, step: str = "weights", *, pins: bool = False) -> Picture:
@@ -99,7 +91,7 @@ def large_head(key: str, view: View, values: Values, step: str = "weights", *, p
         title=t("attention.title_head", layer=layer, head=head),
         cell=_cell_from_url(len(labels)),
         note=joined(section("attention", step), about_head(view, layer, head)).strip(),
-        window=None if step == "mixture" else window_of(view, layer),
+        window=None if step == "mixture" else view.bundle.reader.sees(layer),
     )
     return Picture(key, figure, answer, pins=pins)
 

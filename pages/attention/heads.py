@@ -10,7 +10,6 @@ from pages.attention.chosen_head import (
     on_panel,
     show_large,
     show_layer_and_head,
-    window_of,
 )
 from pages.attention.dropout import try_dropout
 from pages.attention.tendencies import THRESHOLD, short_names
@@ -53,7 +52,7 @@ def _picture(view: View, values: Values) -> Live:
         tendencies=names_of_heads(view, heads, values[THRESHOLD]) if values[NAMES] else None,
         chooses=("layer", "head"),
         groups=[t("axis.shared", number=config.kv_head(one)) for one in range(config.n_heads)] if shares else (),
-        windows=[window_of(view, one) for one in range(config.n_layers)],
+        windows=[view.bundle.reader.sees(one) for one in range(config.n_layers)],
     )
     return Live((Picture("heads", grid, answer), large), {"heads": outcome_verdict(view, heads.probabilities)})
 

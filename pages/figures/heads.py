@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
+from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale, Window
 
-Window = tuple[int | None, int | None]
 STEP_NAMES = ("products", "scores", "masked_scores", "weights", "mixture")
 
 

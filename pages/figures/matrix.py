@@ -19,6 +19,7 @@ from pages.figures.standalone import component_assets, self_contained
 
 MOST_EXACT = 200_000  # cells of a figure that are sent in full precision
 Role = Literal["weights", "query", "key", "value", "residual", "positions"]
+Window = tuple[int, int | None]  # how many columns a row sees back and ahead, its own place in both; None for all
 Kind = Literal["probability", "signed", "count", "mask", "added", "large"]
 
 
@@ -84,8 +85,7 @@ class Panel:
         cols: Its own axis where it is not the figure's.
         role: Its own hue where it is not the figure's.
         group: In a grid, printed over a bracket that spans the panels of a line that have it in common.
-        window: How many columns a row sees up to its own place and from it on, itself included, as lines at both
-            edges; None for no line.
+        window: Drawn as lines at its edges; None for no line.
     """
 
     id: str
@@ -97,7 +97,7 @@ class Panel:
     cols: Axis | None = None
     role: Role | None = None
     group: str = ""
-    window: tuple[int | None, int | None] | None = None
+    window: Window | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,9 @@ from pages.kit.asking import Answer
 from pages.kit.component import registered
 from pages.kit.experiment import figure
 from pages.kit.exports import caption_of, export_matrix
+from pages.kit.header import View
 from pages.kit.url import in_url, remember
+from pages.language import t
 
 PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 
@@ -84,6 +86,14 @@ def show_matrix(
 ) -> Choice:
     """Show a figure, as show_picture has it; where it is given no on_cell, the link keeps its pinned cell."""
     return show_picture(Picture(key, figure, answer, of, pins=on_cell is None), on_cell=on_cell, **options)
+
+
+def window_note(view: View, layer: int) -> str:
+    """Return in words what a layer's window lets a word see, "" where it has none."""
+    window = view.bundle.config.window(layer)
+    if window is None:
+        return ""
+    return t(f"axis.window_{'causal' if view.bundle.reader.causal else 'both'}", before=window - 1)
 
 
 def export_picture(picture: Picture) -> None:

@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.figures.charts import HUES, records
-from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
+from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale, Window
 
 
 def painter(
@@ -22,6 +22,7 @@ def painter(
     *,
     version: str,
     note: str,
+    window: Window | None = None,
 ) -> MatrixFigure:
     """Draw a mask to paint on, beside the scores and weights of a head under that mask.
 
@@ -35,12 +36,13 @@ def painter(
         ui: matrix.* of the locale.
         version: names this state; the page carries it once the figure is on the screen.
         note: the caption.
+        window: of the head's layer, as of Panel.
     """
     scores = steps["masked_scores"]
     panels = (
-        Panel("mask", words["mask"], mask.astype(np.float32), Scale.of("mask")),
-        Panel("masked_scores", words["masked_scores"], scores, Scale.of("signed", scores)),
-        Panel("weights", words["weights"], steps["weights"], Scale.of("probability")),
+        Panel("mask", words["mask"], mask.astype(np.float32), Scale.of("mask"), window=window),
+        Panel("masked_scores", words["masked_scores"], scores, Scale.of("signed", scores), window=window),
+        Panel("weights", words["weights"], steps["weights"], Scale.of("probability"), window=window),
     )
     return MatrixFigure(
         panels,

@@ -1,10 +1,10 @@
 """The page's part that paints a mask: presets and strokes, the scores and weights under it, and the verdict with it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
+import torch
 
 from pages.glass.box import under_the_glass
 from pages.kit.asking import ask
@@ -14,7 +14,7 @@ from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Painted, Picture, show_picture
+from pages.kit.matrix import Painted, Picture, show_picture, window_note
 from pages.kit.number_format import markdown_table
 from pages.kit.url import set_choice
 from pages.kit.verdict import (
@@ -27,18 +27,17 @@ from pages.kit.verdict import (
     show_number,
     show_verdict,
 )
-from pages.language import plain, section, strings, t
+from pages.language import joined, plain, section, strings, t
 from pages.masks.figures import painter
 from pages.room import Part
-from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
+from transformer_core.analysis.masks.codes import MOST_PAINTED, painted_code, painted_mask
 from transformer_core.analysis.masks.masked_head import (
     MaskedHead,
+    mask_edits,
     masked_head,
     masked_row,
     padded_encoding,
-    replace_mask,
 )
-from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 
 CAUSAL_DEFAULT = "everything"  # the mask that a causal model does not have by itself
@@ -183,12 +182,6 @@ def _reset() -> None:
         control.forget()
 
 
-def mask_edits(chosen: Masked) -> Mapping[str, Edit]:
-    """Return the edits that put the chosen mask into the layers where it holds."""
-    mask = mask_from_code(chosen.mask, chosen.view.encoding.ids, chosen.view.bundle.config.padding)
-    return replace_mask("*.self_attention" if chosen.everywhere else f"*.layer{chosen.layer}.self_attention", mask)
-
-
 def _winner(probabilities: np.ndarray) -> int:
     return int(np.argmax(probabilities))
 
@@ -302,7 +295,8 @@ def _painted(chosen: Masked) -> Live:
         strings("axis") | strings("masks_figure"),
         strings("matrix"),
         version=chosen.version,
-        note=section("masks", "paint_note"),
+        note=joined(section("masks", "paint_note"), window_note(chosen.view, chosen.layer)).strip(),
+        window=chosen.view.bundle.reader.sees(chosen.layer),
     )
     return Live((Picture("masks_painter", figure, answer),), _verdicts(chosen, found), _numbers(chosen, found))
 
@@ -325,7 +319,8 @@ def _show(view: View) -> None:
     show_wholly_masked(chosen, found)
     compare_layers(chosen)
     sites = (f"*.layer{chosen.layer}.self_attention.masked_scores",)
-    under_the_glass(chosen.view, sites=sites, edits=mask_edits(chosen))
+    mask, layer = torch.from_numpy(found.mask), None if chosen.everywhere else chosen.layer
+    under_the_glass(chosen.view, sites=sites, edits=mask_edits(chosen.view.bundle, mask, layer))
 
 
 PAINT = Part("masks", "paint", _show, _picture, CONTROLS, sites=None)

@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.engine import shipped, small_bundle
+from tests.helpers.engine import made, shipped, small_bundle, small_tokenizer
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.analysis.masks.batch_masks import batch_masks, mask_polarity
 from transformer_core.analysis.masks.codes import MOST_PAINTED, mask_from_code, painted_code, painted_mask
 from transformer_core.analysis.masks.masked_head import (
+    mask_edits,
     masked_head,
     masked_row,
     padded_encoding,
@@ -25,7 +26,7 @@ from transformer_core.analysis.masks.training_without_mask import mask_cheating
 from transformer_core.bundle import Bundle
 from transformer_core.config import PADDED
 from transformer_core.layers.masks import repeated_by_head
-from transformer_core.models import Gpt
+from transformer_core.models import Classifier, Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 
@@ -125,6 +126,33 @@ def test_what_cannot_be_heard_cannot_move_the_verdict(mask: str, count: int) -> 
 def test_a_mask_in_one_layer_leaves_every_token_heard() -> None:
     assert under("causal", everywhere=False, layer=1).reach.all()
     assert under("everything", pads=2).reach.sum() == SIZE + 2
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+@pytest.mark.parametrize(("kind", "own"), [(Gpt, "causal"), (Classifier, "everything")])
+def test_a_window_hides_what_it_hides_under_any_mask(kind: type, own: str, everywhere: bool) -> None:
+    labels = ("a", "b") if kind is Classifier else ()
+    bundle = Bundle("windows", made(kind, windows=(2, None)), small_tokenizer(), labels)
+    asked = {"prompt": Prompt(bundle, "a glass box a bell", 12), "pads": 0, "head": 1, "everywhere": everywhere}
+    size = len(asked["prompt"].encoding)
+    near = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) < 2
+    for layer, seen in enumerate((near, np.ones_like(near))):
+        found = masked_head(**asked, mask=own, layer=layer)
+        np.testing.assert_allclose(found.before, found.after, atol=1e-6)  # it is the model's own mask
+        np.testing.assert_allclose(found.steps.weights, found.weights_before, atol=1e-6)
+        shown = masked_head(**asked, mask="everything", layer=layer)
+        assert (shown.steps.weights > 0).tolist() == seen.tolist()
+        assert np.isneginf(shown.steps.masked_scores[~seen]).all()
+        everything = torch.ones(size, size, dtype=torch.bool)
+        edits = mask_edits(bundle, everything, None if everywhere else layer)
+        edited, _ = read_under(bundle, asked["prompt"].encoding, edits=edits)
+        np.testing.assert_allclose(edited, shown.after, atol=1e-6)
+    alone = masked_head(**asked, mask="window.0", layer=1)  # in all layers, or in the second alone
+    outcome = bundle.reader.outcome(asked["prompt"].encoding)
+    assert outcome is not None
+    place = outcome.place or 0
+    near_by = {"gpt": [place - 1, place], "classifier": [place, place + 1]}[bundle.kind]
+    assert np.flatnonzero(alone.reach).tolist() == ([place] if everywhere else near_by)
 
 
 @pytest.mark.parametrize("everywhere", [True, False])

@@ -276,6 +276,6 @@ def test_shared_keys_and_values_and_a_layers_window_are_said(
         text = said[f"attention.{kind}_query"].format(heads=config.n_heads, shared=config.kv_heads)
         assert (text in notes) == (kind == sharing)
     before = (config.window(0) or 0) - 1
-    assert (said["attention.window_causal"].format(before=before) in notes) == (before >= 0)
+    assert (said["axis.window_causal"].format(before=before) in notes) == (before >= 0)
     windows = [[config.window(layer), None] if config.window(layer) else None for layer in range(config.n_layers)]
     assert [panel["window"] for panel in grid["panels"]][:: config.n_heads] == windows

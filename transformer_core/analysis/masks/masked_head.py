@@ -1,7 +1,7 @@
 """One head under a mask of the user's own, and a row that may attend to nothing.
 
 A mask in every layer goes in as the model's argument; in one layer alone, the probe replaces that layer's masked
-scores. Vaswani et al. 2017, section 3.2.3.
+scores. A layer's window hides what it hides under any mask. Vaswani et al. 2017, section 3.2.3.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,9 @@ from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.masks.codes import mask_from_code
 from transformer_core.analysis.outcome import KINDS, conclude, one_text, own_mask
 from transformer_core.bundle import Bundle
+from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import masked_softmax
-from transformer_core.layers.masks import HIDDEN
+from transformer_core.layers.masks import HIDDEN, window_mask
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -33,12 +34,12 @@ class MaskedHead:
 
     Args:
         labels: one per token.
-        mask: boolean, True = may attend.
-        steps: of the head, under the mask.
+        mask: boolean, True = may attend, as it was asked for.
+        steps: of the head, under the mask and its layer's window.
         weights_before: the head's, under the model's own mask.
         before, after: the probability of each outcome (see outcome.py) under the model's own mask and under this one;
             empty where the model predicts nothing.
-        wholly_masked: queries that may attend to nothing.
+        wholly_masked: queries that may attend to nothing in the head's layer.
         reach: which tokens can influence the position that the prediction is read from, through all layers and
             residual connections.
     """
@@ -98,6 +99,21 @@ def replace_mask(scope: str, mask: Tensor) -> Mapping[str, Edit]:
     return {f"{scope}.scores": hold, f"{scope}.masked_scores": hide}
 
 
+def in_window(mask: Tensor, config: ModelConfig, layer: int) -> Tensor:
+    """Return a mask (query_pos, key_pos) with what a layer's window hides hidden, too."""
+    window = config.window(layer)
+    return mask if window is None else mask & window_mask(len(mask), mask.shape[1], window, device=mask.device)
+
+
+def mask_edits(bundle: Bundle, mask: Tensor, layer: int | None = None) -> Mapping[str, Edit]:
+    """Return the edits that put a mask (query_pos, key_pos) into all layers, or one alone, under their windows."""
+    config, layers = bundle.config, range(bundle.config.n_layers) if layer is None else (layer,)
+    edits: dict[str, Edit] = {}
+    for index in layers:
+        edits |= replace_mask(bundle.reader.site(f"layer{index}.self_attention"), in_window(mask, config, index))
+    return edits
+
+
 def read_under(
     bundle: Bundle,
     encoding: Encoding,
@@ -121,7 +137,7 @@ def read_under(
     given = mask.to(token_ids.device) if mask is not None and layer is None else None
     edits = dict(edits or {})
     if mask is not None and layer is not None:
-        edits = {**replace_mask(bundle.reader.site(f"layer{layer}.self_attention"), mask), **edits}
+        edits = {**mask_edits(bundle, mask, layer), **edits}
     if outcome is None:
         return np.empty(0), capture(bundle.model, token_ids, mask=given, sites=sites, edits=edits)[1]
     probabilities, trace = conclude(bundle, token_ids, outcome, mask=given, sites=sites, edits=edits)
@@ -153,7 +169,7 @@ def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, 
         weights_before=plain[f"{scope}.weights"][0, head].float().cpu().numpy(),
         before=own,
         after=after,
-        wholly_masked=tuple((~allowed.any(1)).nonzero().flatten().tolist()),
+        wholly_masked=tuple((~in_window(allowed, bundle.config, layer).any(1)).nonzero().flatten().tolist()),
         reach=_reach(bundle, encoding, allowed, None if everywhere else layer).numpy(),
     )
 
@@ -161,12 +177,12 @@ def masked_head(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, 
 def _reach(bundle: Bundle, encoding: Encoding, mask: Tensor, layer: int | None) -> Tensor:
     """Tell of each token whether the vector behind the prediction depends on it by any path.  # (pos,)"""
     config, size, outcome = bundle.config, len(encoding), bundle.reader.outcome(encoding)
-    plain = own_mask(bundle, encoding).float()
+    plain = own_mask(bundle, encoding)
     stays = torch.eye(size) if config.residual else torch.zeros(size, size)
     heard = torch.eye(size)  # (pos, token)
     for index in range(config.n_layers):
-        step = mask.float() if layer is None or index == layer else plain
-        heard = (((step + stays) > 0).float() @ heard > 0).float()
+        step = in_window(mask if layer is None or index == layer else plain, config, index)
+        heard = (((step.float() + stays) > 0).float() @ heard > 0).float()
     place = 0 if outcome is None else outcome.place
     read = torch.zeros(size, dtype=torch.bool)
     read[place or 0] = True
@@ -212,18 +228,18 @@ def masked_row(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, r
     bundle = prompt.bundle
     encoding = padded_encoding(prompt, pads=pads)
     allowed = mask_from_code(mask, encoding.ids, bundle.config.padding)
-    empty = ~allowed.any(1)  # (query_pos,)
+    here = in_window(allowed, bundle.config, layer)
+    empty = ~here.any(1)  # (query_pos,)
     if not 0 <= row < len(empty) or not empty[row]:
         raise ValueError(f"row={row} must be a row that is wholly masked, one of {empty.nonzero().flatten().tolist()}")
     where = None if everywhere else layer
     scope = bundle.reader.site(f"layer{layer}.self_attention")
     zeros, trace = read_under(bundle, encoding, allowed, layer=where, sites=(f"{scope}.scores",))
     scores = trace[f"{scope}.scores"][:1, head : head + 1, row : row + 1].float().cpu()  # (1, 1, 1, key_pos)
-    hidden = scores.masked_fill(~allowed[row], HIDDEN)
+    hidden = scores.masked_fill(~here[row], HIDDEN)
 
     def as_softmax_has_it(weights: Tensor) -> Tensor:
-        weights[:, :, empty.to(weights.device)] = float("nan")
-        return weights
+        return weights.masked_fill(weights.sum(-1, keepdim=True) == 0, float("nan"))
 
     def as_large_has_it(masked_scores: Tensor) -> Tensor:
         return masked_scores.clamp(min=LARGE)
@@ -235,9 +251,9 @@ def masked_row(*, prompt: Prompt, pads: int, mask: str, layer: int, head: int, r
     ]
     return MaskedRow(
         masked_softmax(hidden).flatten().numpy(),
-        torch_weights(scores, allowed[row]).numpy(),
+        torch_weights(scores, here[row]).numpy(),
         hidden.softmax(-1).flatten().numpy(),
-        scores.masked_fill(~allowed[row], LARGE).softmax(-1).flatten().numpy(),
+        scores.masked_fill(~here[row], LARGE).softmax(-1).flatten().numpy(),
         zeros,
         *verdicts,
     )
