@@ -67,8 +67,8 @@ def about_head(view: View, layer: int, head: int) -> str:
     config, said = view.bundle.config, []
     if config.kv_heads < config.n_heads:
         shared = config.kv_head(head)
-        mates = [str(other) for other in range(config.n_heads) if config.kv_head(other) == shared and other != head]
-        said.append(t("attention.shares", head=head, shared=shared, count=len(mates), mates=", ".join(mates)))
+        readers = ", ".join(str(other) for other in range(config.n_heads) if config.kv_head(other) == shared)
+        said.append(t("attention.shares", shared=shared, readers=readers))
     return joined(*said, window_note(view, layer))
 
 

@@ -19,8 +19,7 @@ from pages.language import plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import streams
 from transformer_core.analysis.lab.side_by_side import SideBySide, side_by_side, sites_in
-
-HEADED = ("weights", "scores", "masked_scores", "query", "key", "value", "heads", "rotated_query", "rotated_key")
+from transformer_core.sites import site_of
 
 
 def _seconds(view: View) -> dict[str, str]:
@@ -54,8 +53,9 @@ def _show(view: View) -> None:
         return
     with site_place:
         site = Choice("lab_site", sites, label="lab.site", form="list").show()
-    headed = site.rsplit(".", 1)[-1] in HEADED
-    heads = min(getattr(one.config, "n_heads", 1) for one in (view.bundle, bundle)) if headed else 1
+    kept = {"head": "n_heads", "kv_head": "kv_heads"}
+    counted = next((kept[axis] for axis in site_of(site).axes if axis in kept), "")
+    heads = min(getattr(one.config, counted, 1) for one in (view.bundle, bundle))
     with head_place:
         head = Slider("lab_side_head", 0, heads - 1, 0, label="lab.head").show()
     answer = ask_once(side_by_side, prompt=view.prompt, second=second.prompt, site=site, head=head)

@@ -1,5 +1,7 @@
 """What a model is: sizes, kind and family, the pages that show it, its card, its parameters by part; its removal."""
 
+from collections import Counter
+
 import streamlit as st
 
 from pages.kit.asking import ask, forget_answers
@@ -17,6 +19,7 @@ from pages.serving.limits import limits
 from pages.serving.owners import is_home, may_change
 from transformer_core.analysis.parameter_counts import count_parts
 from transformer_core.bundle import LABELLED, Bundle
+from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.load import architecture_of, family_of
 from transformer_core.open_checkpoints.sentence_modules import SentenceModules, read_modules
 from transformer_core.untrusted.bundle_files import BundleError
@@ -25,8 +28,12 @@ from transformer_core.user_models.hub import forget_fetched
 from transformer_core.user_models.store import Opened
 
 SIZES = (
-    *("n_layers", "n_heads", "d_model", "d_hidden", "d_ff", "max_len", "n_classes"),
-    *("positions", "norm_order", "activation", "unit", "attention"),
+    *("n_layers", "n_heads", "d_model", "d_head", "d_hidden", "d_ff", "max_len", "n_classes"),
+    *("positions", "norm", "norm_order", "activation", "unit", "attention"),
+)
+OPTIONS = (  # shown where a model has them
+    *("n_kv_heads", "windows", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
+    *("rotary_base", "rotary_scaling"),
 )
 KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "home": (*READERS, "translation"),
@@ -77,6 +84,20 @@ def _class(label: str) -> str:
     return class_word(" ".join(label.split())[:LONGEST_CLASS])
 
 
+def _options(config: ModelConfig) -> dict[str, str]:
+    """Return in words each of OPTIONS that a model has otherwise than the paper's."""
+    if not isinstance(config, ModelConfig):
+        return {}
+    usual, turns = ModelConfig(vocab_size=1), ("rotary_base",) if config.positions == "rotary" else ()
+    found = {name: getattr(config, name) for name in OPTIONS}
+    own = {name: value for name, value in found.items() if value != getattr(usual, name) or name in turns}
+    said = {name: t("my_model.yes") if value is True else plain(f"{value}") for name, value in own.items()}
+    if sizes := Counter(window for window in config.windows if window is not None):
+        counted = ({"window": f"{window:,}", "count": count} for window, count in sizes.items())
+        said["windows"] = "; ".join(t("my_model.windows_in", **one, all=config.n_layers) for one in counted)
+    return said
+
+
 def show_sizes(bundle: Bundle) -> None:
     """Show the kind, the family and every size in two tables."""
     config = bundle.config
@@ -89,6 +110,7 @@ def show_sizes(bundle: Bundle) -> None:
         rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])
     sizes = {name: getattr(config, name, None) for name in SIZES if name != "n_classes" or bundle.kind in LABELLED}
     rows |= {t(f"my_model.size_{name}"): plain(f"{value}") for name, value in sizes.items() if value is not None}
+    rows |= {t(f"my_model.size_{name}"): value for name, value in _options(config).items()}
     modules = _sentence_modules(bundle) if bundle.kind == "encoder" else SentenceModules()
     if modules.max_seq_length is not None:
         rows[t("my_model.max_seq_length")] = f"{modules.max_seq_length:,}"

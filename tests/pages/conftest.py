@@ -3,9 +3,10 @@
 And Streamlit looks once, not at every run of a page, for components of other packages.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from functools import cache
+from pathlib import Path
 
 import pytest
 from streamlit import config
@@ -13,6 +14,9 @@ from streamlit.components.v2 import manifest_scanner
 
 from pages.kit import experiment, waiting
 from pages.kit.heavy import pool
+from pages.kit.models import MORE_MODELS
+from tests.helpers.engine import odd_model
+from transformer_core.bundle import Bundle, save
 
 SECONDS_FOR_HEAVY_WORK = 120.0
 
@@ -42,6 +46,19 @@ def _packages_looked_at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
+
+
+@pytest.fixture
+def opened_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Bundle]:
+    """Return what puts an odd model (see odd_model) among those that the pages offer."""
+
+    def opened(kind: str, weights: str) -> Bundle:
+        bundle = odd_model(kind, weights)
+        save(bundle, tmp_path / bundle.name)
+        monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+        return bundle
+
+    return opened
 
 
 @pytest.fixture

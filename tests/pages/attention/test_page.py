@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from streamlit.testing.v1 import AppTest
 from pages.figures.heads import STEP_NAMES
 from pages.figures.matrix import unpack
 from pages.kit.asking import ask
-from pages.kit.models import MORE_MODELS, open_bundle
+from pages.kit.models import open_bundle
 from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
-from tests.helpers.engine import odd_model
 from tests.helpers.pages import asks, minus, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
@@ -23,7 +21,7 @@ from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
 from transformer_core.analysis.outcome import read
-from transformer_core.bundle import save
+from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending and the music."
@@ -257,11 +255,9 @@ def test_the_script_of_dropout_computes_the_same() -> None:
     ("options", "language"), [("llama", "en"), ("multi_query", "zh"), ("gemma2", "zh"), ("window", "en")]
 )
 def test_shared_keys_and_values_and_a_layers_window_are_said(
-    options: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: str, language: str, opened_odd: Callable[[str, str], Bundle]
 ) -> None:
-    bundle = odd_model("gpt", options)
-    save(bundle, tmp_path / bundle.name)
-    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    bundle = opened_odd("gpt", options)
     config, said = bundle.config, words(language)
     app = run("attention", lang=language, model=bundle.name, text=TEXT, layer="0", head="1")
     assert not app.exception

@@ -5,7 +5,7 @@ words or let be, odd texts are answered in words, and nothing that was typed is 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +13,16 @@ from streamlit.runtime.state import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
 from pages.kit.header import whole_words, word_start
-from pages.kit.models import MORE_MODELS, open_bundle
+from pages.kit.models import open_bundle
 from pages.kit.verdict import Verdict
 from pages.lab.outcome import KINDS as KINDS_OF_LAB
 from pages.language import LANGUAGES, prose, words
 from pages.my_model.about import KINDS_OF_PAGE
 from tests.helpers import nightly_but
-from tests.helpers.engine import TODAY, odd_model
+from tests.helpers.engine import TODAY
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import ALL_SCREENS, SCREENS, asks, named, note, run, show_all, texts, told
-from transformer_core.bundle import save
+from transformer_core.bundle import Bundle
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.folder import DATABASE, SPEC
 from transformer_core.training.runs.store.records import State
@@ -308,11 +308,9 @@ SOME_ODD_MODELS = (
 
 @pytest.mark.parametrize(("page", "part", "kind", "weights"), nightly_but(ODD_MODELS, SOME_ODD_MODELS))
 def test_a_part_stands_whatever_a_models_weights_are(
-    page: str, part: str, kind: str, weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, part: str, kind: str, weights: str, opened_odd: Callable[[str, str], Bundle]
 ) -> None:
-    bundle = odd_model(kind, weights)
-    save(bundle, tmp_path / bundle.name)
-    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    bundle = opened_odd(kind, weights)
     app = run(page, model=bundle.name, **named(page, part))
     assert not app.exception
     assert app.selectbox(key="model@" if page == "home" else f"model@{page}").value == bundle.name

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from pages.figures.matrix import unpack
 from pages.kit.asking import Answer, ask
 from pages.kit.experiment import covered
 from pages.language import words
@@ -20,6 +21,7 @@ from transformer_core.analysis.masks.codes import painted_code
 from transformer_core.analysis.masks.masked_head import masked_head
 from transformer_core.analysis.masks.mixed_masks import mixed_masks
 from transformer_core.analysis.masks.training_without_mask import Cheating, mask_cheating
+from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
@@ -213,3 +215,18 @@ def test_a_mask_repeated_head_by_head_moves_sentences_that_are_reordered(languag
     assert words(language)["masks.mixed_alike"] in told(even)
     other = run("masks", lang=language, model="gpt", masks_part="batch", masks_mixed_open="true")
     assert words(language)["masks.mixed_needs"].format(name="gpt") in told(other)
+
+
+@pytest.mark.parametrize(("options", "language"), [("gemma3", "en"), ("window", "zh"), ("llama", "en")])
+def test_a_layers_window_is_drawn_and_said(
+    options: str, language: str, opened_odd: Callable[[str, str], Bundle]
+) -> None:
+    bundle = opened_odd("gpt", options)
+    app = run("masks", lang=language, model=bundle.name, text="Once upon a time", layer="0", masks="everything")
+    assert not app.exception
+    figures = [unpack(one.proto.bytes)[0] for one in app.get("bidi_component") if one.proto.bytes[4:5] == b"{"]
+    painter = next(figure for figure in figures if figure.get("paint"))
+    window = bundle.config.window(0)
+    assert [panel["window"] for panel in painter["panels"]] == [window and [window, None]] * 3
+    before = words(language)["axis.window_causal"].format(before=(window or 0) - 1)
+    assert (before in painter["note"]) == (window is not None)

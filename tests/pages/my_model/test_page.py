@@ -5,6 +5,7 @@ import json
 import re
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ from tests.helpers import ROOT, nightly_but
 from tests.helpers.open_checkpoints import packed, written
 from tests.helpers.pages import asks, metrics, repeats, run, told
 from transformer_core.analysis.parameter_counts import count_parts
-from transformer_core.bundle import MODELS
+from transformer_core.bundle import MODELS, Bundle
 from transformer_core.checkpoints import load
 from transformer_core.open_checkpoints.reference_check import OtherNumbers, Trust
 from transformer_core.user_models.store import OpenedModels
@@ -96,12 +97,38 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language)
     assert app.selectbox[0].value != "tiny"
 
 
+@pytest.mark.parametrize(("options", "language"), [("llama", "en"), ("gemma2", "zh"), ("gemma3", "en"), ("neox", "zh")])
+def test_options_of_todays_models_are_named(
+    options: str, language: str, opened_odd: Callable[[str, str], Bundle]
+) -> None:
+    said = words(language)
+    bundle = opened_odd("gpt", options)
+    config, told_of = bundle.config, told(run("my_model", lang=language, model=bundle.name))
+    expected = {
+        "n_kv_heads": config.n_kv_heads,
+        "gated": said["my_model.yes"] if config.gated else None,
+        "parallel": said["my_model.yes"] if config.parallel else None,
+        "query_key_norm": None if config.query_key_norm == "none" else config.query_key_norm,
+        "score_cap": config.score_cap,
+        "logit_cap": config.logit_cap,
+        "rotary_base": config.rotary_base,
+        "rotary_scaling": None if config.rotary_scaling == "none" else config.rotary_scaling,
+    }
+    counted = {"gemma2": (3, 2), "gemma3": (2, 1)}.get(options)  # positions, and layers that see so many
+    if counted:
+        window, count = counted
+        expected["windows"] = said["my_model.windows_in"].format(window=window, count=count, all=config.n_layers)
+    for name, value in expected.items():
+        row = f"| {said[f'my_model.size_{name}']} | {plain(str(value))} |"
+        assert (row in told_of) == (value is not None), (options, name)
+
+
 @pytest.mark.parametrize(("pads", "key", "language"), [(0, "other_numbers", "en"), (2, "other_numbers_padded", "zh")])
 def test_the_first_number_that_differs_from_the_reference_is_named(pads, key, language, monkeypatch) -> None:
     other = OtherNumbers("encoder.layer0.residual", "a glass", None, pads, 0.25)
     found = Trust(0.0, 0.5, "transformers 5", 238, None, other)
     monkeypatch.setattr("pages.my_model.trust.awaited", lambda *_, **__: SimpleNamespace(value=found))
-    app = run("my_model", lang=language, my_model="sentiment")
+    app = run("my_model", lang=language, model="sentiment")
     values = {"site": other.site, "greatest": "0.25", "text": plain("'a glass'"), "pads": pads}
     said = told(app)
     assert words(language)[f"my_model.{key}"].format(**values) in said
