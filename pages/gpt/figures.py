@@ -1,4 +1,4 @@
-"""Figures of the GPT page: many draws, the time that a cache saves, the lens by layers, and the causal mask at work.
+"""Figures of the GPT page: many draws, what a cache keeps and saves, the lens by layers, and the causal mask at work.
 
 Arrays come from transformer_core.analysis.gpt.
 """
@@ -13,7 +13,7 @@ from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.lens import stage_axis, stage_names
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
-from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
 from pages.figures.token_strip import PLACE, shortened
 
 
@@ -73,6 +73,42 @@ def _draws(said: tuple[tuple[str, str], ...]) -> Chart:
     tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x="due:Q")
     room = base.mark_rule(opacity=0, aria=False, tooltip=None).encode(x=alt.X("axis_end:Q", title=words["count"]))
     return alt.layer(bars, band, tick, room)
+
+
+def kept_grid(
+    kept: np.ndarray,
+    labels: tuple[str, ...],
+    readers: Sequence[str],
+    words: Mapping[str, str],
+    ui: Mapping[str, str],
+    *,
+    role: Role,
+    version: str,
+) -> MatrixFigure:
+    """Draw the keys or values that a layer keeps, a panel for each head of them.
+
+    Shapes:
+        kept: (kv_head, pos, d_head)
+
+    Args:
+        labels: of the positions.
+        readers: by head of keys and values, which heads read it.
+        words: token, dimension, quantity.
+        ui: matrix.* of the locale.
+    """
+    scale = Scale.of("signed", kept)
+    panels = (Panel(str(head), readers[head], values, scale) for head, values in enumerate(kept))
+    return MatrixFigure(
+        tuple(panels),
+        Axis(words["token"], labels),
+        Axis(words["dimension"], tuple(map(str, range(kept.shape[2])))),
+        ui,
+        role=role,
+        layout="grid",
+        quantity=words["quantity"],
+        filename="gpt_cache",
+        version=version,
+    )
 
 
 def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, words: Mapping[str, str]) -> Chart:

@@ -13,21 +13,18 @@ import streamlit as st
 from pages.figures.likeliest import redrawn_bars
 from pages.figures.token_strip import text_strip
 from pages.gpt.draw import RULES, SEED, next_draw, rules_in
-from pages.gpt.figures import cache_curves
 from pages.gpt.text import strip_words
 from pages.kit.asking import Answer, ask, ask_once
-from pages.kit.charts import Drawing, show_chart, show_drawing
+from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Choice, Kept, Slider, Values, show_in_columns
-from pages.kit.experiment import ask_first, experiment, hidden, options_of, say
+from pages.kit.experiment import ask_first, experiment, hidden, options_of
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.number_format import significant
 from pages.kit.url import chosen, keep
-from pages.kit.waiting import awaited, say_when_busy
+from pages.kit.waiting import awaited
 from pages.language import plain, section, t
 from pages.room import Part, values_of
-from transformer_core.analysis.gpt.cache_times import CacheTimes, cache_times, lengths_for
 from transformer_core.analysis.gpt.continuation import (
     MOST_STEPS,
     ContinuationStep,
@@ -44,8 +41,6 @@ MORE = 24
 PACE = 0.04  # least seconds between two tokens, so that one sees each appear
 CIRCLE_STEPS = 100
 ROOM_OF_LINES = 160
-MEASUREMENT = "gpt_measurement"
-SHORT, FAR = 2.0, 5.0
 
 Choices = tuple[tuple[int, int], ...]
 
@@ -249,53 +244,8 @@ def _circle_box(view: View) -> None:
     cover.judge(outcome, measured)
 
 
-@experiment("gpt_cache_open", "gpt.try_cache")
-def _cache_box(view: View) -> None:
-    """Ask what a cache saves, then measure it on this machine."""
-    options = options_of("gpt.cache_{}", ("little", "some", "far"))
-    longest = lengths_for(view.bundle)[-1]
-    question = section("gpt", "try_cache").format(length=longest)
-    cover = ask_first(question, options, name="gpt_cache", about=view.bundle.name)
-    st.session_state.setdefault(MEASUREMENT, 0)
-
-    def again() -> None:
-        st.session_state[MEASUREMENT] += 1
-
-    asked = {"prompt": view.prompt, "measurement": st.session_state[MEASUREMENT]}
-    with cover.picture():
-        answer = awaited(cache_times, t("gpt.measuring"), key="gpt_cache", **asked)
-        if answer is None:
-            return
-        found = answer.value
-        words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
-        chart = cache_curves(found.lengths, found.plain, found.cached, words)
-        show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
-        st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
-        say(section("gpt", "cache_after"), small=True)
-        say_when_busy(found.spread)
-    outcome = "little" if found.faster < SHORT else "some" if found.faster < FAR else "far"
-    cover.judge(outcome, _measured(found))
-
-
-def _measured(found: CacheTimes) -> str:
-    return t(
-        "gpt.cache_measured",
-        length=int(found.lengths[-1]),
-        plain=significant(1_000 * found.plain[-1], 3),
-        cached=significant(1_000 * found.cached[-1], 3),
-        faster=f"{found.faster:.1f}",
-        size=_bytes(float(found.size[-1])),
-        each=_bytes(found.bytes_a_token),
-        apart=significant(found.apart),
-    )
-
-
-def _bytes(count: float) -> str:
-    return f"{count / 2**20:.2f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
-
-
 def _show(view: View) -> None:
-    """Show the controls, what is written, one step's distribution, and two experiments."""
+    """Show the controls, what is written, one step's distribution, and an experiment."""
     _show_rules()
     _buttons(view)
     page = st.empty() if TARGET in st.session_state else st.container()  # emptied only where tokens come one by one
@@ -320,7 +270,6 @@ def _show(view: View) -> None:
             _numbers(found.steps[step])
         WRITE.follow(view)
     _circle_box(view)
-    _cache_box(view)
 
 
 WRITE = Part("gpt", "write", _show, _picture, (*WRITING, STEP))

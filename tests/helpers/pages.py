@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.figures.matrix import unpack
 from pages.language import words
 from pages.room import Page
 from tests.helpers import PATIENCE, ROOT
@@ -60,6 +61,12 @@ def told(app: AppTest) -> str:
     live = (element.proto.body for element in app.get("html") if "data-lines=" in element.proto.body)
     shown += [unescape(re.sub("<style>.*?</style>|<.*?>", "", lines, flags=re.DOTALL)) for lines in live]
     return re.sub("</?dfn.*?>", "", "\n".join([*shown, note(app)]), flags=re.DOTALL)
+
+
+def matrices(app: AppTest) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Return header and arrays of every matrix on the page, in its order."""
+    sent = (one.proto.bytes for one in app.get("bidi_component"))
+    return [unpack(payload) for payload in sent if payload[4:5] == b"{"]
 
 
 def minus(number: str) -> str:

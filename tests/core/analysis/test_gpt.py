@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.helpers.engine import made, work_for_time
-from transformer_core.analysis.gpt import cache_times as times_module
+from tests.helpers.engine import TODAY, made, small_tokenizer, work_for_time
+from transformer_core.analysis.gpt import cache as cache_module
 from transformer_core.analysis.gpt import kept_logits as kept_module
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, period_of, written_on
@@ -229,7 +229,7 @@ def test_a_circle_is_named_by_one_round() -> None:
 
 def test_a_cache_gives_the_same_scores_from_less_work_and_holds_keys_and_values(monkeypatch) -> None:
     work_for_time(monkeypatch)
-    found = times_module.cache_times(**ASKED, measurement=0)
+    found = cache_module.cache_times(**ASKED, measurement=0)
     config = BUNDLE.config
     assert found.apart < 1e-4
     assert (found.cached < found.plain).all()
@@ -237,6 +237,32 @@ def test_a_cache_gives_the_same_scores_from_less_work_and_holds_keys_and_values(
     per_token = 2 * config.n_layers * config.n_heads * (config.d_head or config.d_model // config.n_heads) * 4
     np.testing.assert_array_equal(found.size, found.lengths * per_token)
     assert found.lengths[-1] == config.max_len
+
+
+@pytest.mark.parametrize("options", ["paper", *TODAY])
+def test_what_is_kept_is_what_was_computed_and_takes_the_bytes_that_are_said(options: str) -> None:
+    model = made(Gpt, max_len=90, **TODAY.get(options, {})).requires_grad_(False)
+    config, prompt = model.config, Prompt(Bundle("kept", model, small_tokenizer()), "a glass box " * 28, 80)
+    ids = torch.tensor([prompt.encoding.ids])
+    _, trace = capture(model, ids, sites=("*.self_attention.*",))
+    for layer in range(2):
+        found, scope = cache_module.kept_of_text(prompt=prompt, layer=layer), f"decoder.layer{layer}.self_attention"
+        forms = (f"{scope}.rotated_key", f"{scope}.normalized_key", f"{scope}.key")
+        key = next(trace[form] for form in forms if form in trace)[0].numpy()
+        window = config.window(layer)
+        assert found.forgotten == (0 if window is None else max(0, 80 - window - 64))
+        np.testing.assert_allclose(found.key, key[:, found.forgotten :], atol=1e-5)
+        np.testing.assert_allclose(found.value, trace[f"{scope}.value"][0].numpy()[:, found.forgotten :], atol=1e-5)
+        assert found.labels == prompt.encoding.labels[found.forgotten :]
+        assert found.size == found.here[found.heads.index(config.kv_heads)]
+        assert found.heads[0] == config.n_heads
+        assert found.heads[-1] == 1
+        of_one = np.array(found.needed) / np.array(found.heads)[:, None]
+        np.testing.assert_allclose(of_one, of_one[:1].repeat(len(found.heads), 0))
+        for length in (1, 65, 90):
+            state = model.start(torch.ones(1, length, dtype=torch.int64))
+            taken = sum(pair.key.nbytes + pair.value.nbytes for pair in (one.self_attention for one in state.layers))
+            assert cache_module.bytes_kept(config, length, config.kv_heads, 4) == taken
 
 
 POEM = "春风吹落日，秋月照空山。客路三千里，人家一水间。"

@@ -9,12 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import STEP_NAMES
-from pages.figures.matrix import unpack
 from pages.kit.asking import ask
 from pages.kit.models import open_bundle
 from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
-from tests.helpers.pages import asks, minus, repeats, run, show_all, told
+from tests.helpers.pages import asks, matrices, minus, repeats, run, show_all, told
 from transformer_core.analysis.attention.dropped import dropped_weights
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
 from transformer_core.analysis.attention.heads import Ablation
@@ -261,7 +260,7 @@ def test_shared_keys_and_values_and_a_layers_window_are_said(
     config, said = bundle.config, words(language)
     app = run("attention", lang=language, model=bundle.name, text=TEXT, layer="0", head="1")
     assert not app.exception
-    figures = [unpack(one.proto.bytes)[0] for one in app.get("bidi_component") if one.proto.bytes[4:5] == b"{"]
+    figures = [header for header, _ in matrices(app)]
     notes = "".join(figure.get("note", "") for figure in figures)
     grid = next(figure for figure in figures if len(figure["panels"]) == config.n_layers * config.n_heads)
     groups = [panel["group"] for panel in grid["panels"]][: config.n_heads]

@@ -1,5 +1,7 @@
 """The GPT page: every part and control, with numbers that the library computes, and what its own figures draw."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -20,12 +22,14 @@ from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import words
 from tests.helpers.figures import ENGLISH_WORDS
-from tests.helpers.pages import asks, first_screen, metrics, minus, repeats, run, told
+from tests.helpers.pages import asks, first_screen, matrices, metrics, minus, repeats, run, told
+from transformer_core.analysis.gpt.cache import kept_of_text
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
 from transformer_core.analysis.gpt.verse import measured_looks
+from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 from transformer_core.recipes.gpt_poem import in_form
 
@@ -135,10 +139,34 @@ def test_greedy_writing_is_shown_after_a_prediction() -> None:
 
 
 def test_the_cache_is_measured_after_a_prediction() -> None:
-    app = opened("write", gpt_steps="2", gpt_cache_open="true")
+    app = opened("cache", gpt_cache_open="true")
     asks(app)[0].set_value("far").run()
     assert not app.exception
     assert "KiB" in told(app) or "MiB" in told(app)
+
+
+@pytest.mark.parametrize(("options", "language"), [("llama", "en"), ("multi_query", "zh"), ("window", "en")])
+def test_the_cache_is_shown_with_the_bytes_of_more_heads_and_fewer(
+    options: str, language: str, opened_odd: Callable[[str, str], Bundle]
+) -> None:
+    bundle, said = opened_odd("gpt", options), words(language)
+    app = run("gpt", lang=language, model=bundle.name, text=TEXT, gpt_part="cache", gpt_kept="value", layer="0")
+    assert not app.exception
+    prompt = Prompt(bundle, TEXT, bundle.config.max_len)
+    found = kept_of_text(prompt=prompt, layer=0)
+    header, arrays = matrices(app)[0]
+    assert [panel["title"] for panel in header["panels"]] == {
+        "llama": ["read by 0, 1", "read by 2, 3"],
+        "multi_query": ["由头 0, 1, 2, 3 读"],
+        "window": ["read by 0", "read by 1"],
+    }[options]
+    np.testing.assert_allclose(np.array([*arrays.values()]), found.value, atol=1e-6)
+    count, size = len(prompt.encoding), f"{found.size / 2**10:.1f} KiB"
+    sizes = {"count": count, "size": size, "layers": 2, "heads": bundle.config.kv_heads}
+    assert said["gpt.cache_size"].format(**sizes) in told(app)
+    for other in found.here:
+        assert f"{other / 2**10:.1f} KiB" in told(app)
+    assert (said["gpt.cache_window"].format(spare=64) in told(app)) == (options == "window")
 
 
 def test_the_lens_shows_the_surprisal_with_and_without_the_last_layer() -> None:

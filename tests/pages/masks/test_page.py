@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from pages.figures.matrix import unpack
 from pages.kit.asking import Answer, ask
 from pages.kit.experiment import covered
 from pages.language import words
 from pages.masks.batch import CHARACTERS
 from tests.helpers import pages
 from tests.helpers.browser import BUNDLE
-from tests.helpers.pages import asks, minus, repeats, run, told
+from tests.helpers.pages import asks, matrices, minus, repeats, run, told
 from transformer_core.analysis.masks.batch_masks import batch_masks
 from transformer_core.analysis.masks.codes import painted_code
 from transformer_core.analysis.masks.masked_head import masked_head
@@ -224,7 +223,7 @@ def test_a_layers_window_is_drawn_and_said(
     bundle = opened_odd("gpt", options)
     app = run("masks", lang=language, model=bundle.name, text="Once upon a time", layer="0", masks="everything")
     assert not app.exception
-    figures = [unpack(one.proto.bytes)[0] for one in app.get("bidi_component") if one.proto.bytes[4:5] == b"{"]
+    figures = [header for header, _ in matrices(app)]
     painter = next(figure for figure in figures if figure.get("paint"))
     window = bundle.config.window(0)
     assert [panel["window"] for panel in painter["panels"]] == [window and [window, None]] * 3
