@@ -104,7 +104,6 @@ def kept_grid(
         Axis(words["dimension"], tuple(map(str, range(kept.shape[2])))),
         ui,
         role=role,
-        layout="grid",
         quantity=words["quantity"],
         filename="gpt_cache",
         version=version,

@@ -166,7 +166,7 @@ class Drawing:
     def arrow(self, x1: float, x2: float, y: float, shape: str) -> None:
         """Draw an arrow of the residual stream, with the shape of its tensor below."""
         self.line(x1, y, x2, y, "stream", arrow=True)
-        self.text((x1 + x2) / 2, y + 24, shape, "shape")
+        self.text((x1 + x2) / 2, y + 27, shape, "shape")
 
     def text(self, x: float, y: float, text: str, role: str, *, anchor: str = "middle") -> None:
         """Write a text, escaped."""

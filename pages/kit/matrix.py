@@ -88,12 +88,16 @@ def show_matrix(
     return show_picture(Picture(key, figure, answer, of, pins=on_cell is None), on_cell=on_cell, **options)
 
 
-def window_note(view: View, layer: int) -> str:
-    """Return in words what a layer's window lets a word see, "" where it has none."""
+def window_note(view: View, layer: int, *, both: bool = False) -> str:
+    """Return in words what a layer's window lets a word see, "" where it has none.
+
+    Args:
+        both: on both sides, whatever the model's own mask hides.
+    """
     window = view.bundle.config.window(layer)
     if window is None:
         return ""
-    return t(f"axis.window_{'causal' if view.bundle.reader.causal else 'both'}", before=window - 1)
+    return t(f"axis.window_{'causal' if view.bundle.reader.causal and not both else 'both'}", before=window - 1)
 
 
 def export_picture(picture: Picture) -> None:

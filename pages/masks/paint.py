@@ -287,7 +287,7 @@ def _picture(view: View, values: Values) -> Live:
 
 def _painted(chosen: Masked) -> Live:
     answer = ask(masked_head, **chosen.arguments)
-    found = answer.value
+    found, window = answer.value, chosen.view.bundle.config.window(chosen.layer)
     figure = painter(
         found.mask,
         vars(found.steps),
@@ -295,8 +295,8 @@ def _painted(chosen: Masked) -> Live:
         strings("axis") | strings("masks_figure"),
         strings("matrix"),
         version=chosen.version,
-        note=joined(section("masks", "paint_note"), window_note(chosen.view, chosen.layer)).strip(),
-        window=chosen.view.bundle.reader.sees(chosen.layer),
+        note=joined(section("masks", "paint_note"), window_note(chosen.view, chosen.layer, both=True)).strip(),
+        window=None if window is None else (window, window),  # also where the mask shows a GPT what comes later
     )
     return Live((Picture("masks_painter", figure, answer),), _verdicts(chosen, found), _numbers(chosen, found))
 

@@ -156,9 +156,9 @@ def test_the_cache_is_shown_with_the_bytes_of_more_heads_and_fewer(
     found = kept_of_text(prompt=prompt, layer=0)
     header, arrays = matrices(app)[0]
     assert [panel["title"] for panel in header["panels"]] == {
-        "llama": ["read by 0, 1", "read by 2, 3"],
-        "multi_query": ["由头 0, 1, 2, 3 读"],
-        "window": ["read by 0", "read by 1"],
+        "llama": ["heads that read it: 0, 1", "heads that read it: 2, 3"],
+        "multi_query": ["读它的头：0, 1, 2, 3"],
+        "window": ["heads that read it: 0", "heads that read it: 1"],
     }[options]
     np.testing.assert_allclose(np.array([*arrays.values()]), found.value, atol=1e-6)
     count, size = len(prompt.encoding), f"{found.size / 2**10:.1f} KiB"

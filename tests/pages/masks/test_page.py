@@ -226,6 +226,6 @@ def test_a_layers_window_is_drawn_and_said(
     figures = [header for header, _ in matrices(app)]
     painter = next(figure for figure in figures if figure.get("paint"))
     window = bundle.config.window(0)
-    assert [panel["window"] for panel in painter["panels"]] == [window and [window, None]] * 3
-    before = words(language)["axis.window_causal"].format(before=(window or 0) - 1)
+    assert [panel["window"] for panel in painter["panels"]] == [window and [window, window]] * 3
+    before = words(language)["axis.window_both"].format(before=(window or 0) - 1)
     assert (before in painter["note"]) == (window is not None)
