@@ -32,6 +32,7 @@ TOP = 24
 MOVES = ("nothing", "little", "much", "flips")
 LITTLE, MUCH = 0.1, 5.0  # percentage points
 HEIGHT = 700  # of what stands side by side
+DIGITS = 4  # of the numbers that make an activation
 AROUND = 42  # characters of context on either side
 
 
@@ -53,13 +54,19 @@ def _picture(view: View, values: Values) -> Live:
     """Return the strongest neurons of the chosen layer, with the chosen one pinned."""
     answer, layer, neuron = _strongest(view), values[LAYER], values[NEURON]
     found = answer.value
+    inside = t("feed_forward.strongest", count=len(found.columns))
+    halves = {
+        t(f"feed_forward.{name}"): half for name, half in (("gate", found.gate), ("up", found.up)) if half is not None
+    }
     figure = strongest_figure(
-        found.activation,
+        {**halves, t("feed_forward.product") if halves else inside: found.activation},
         found.columns,
         view.encoding.labels,
         strings("feed_forward"),
         strings("matrix"),
         cell=_cell(found, neuron),
+        title=inside if halves else "",
+        note=_arithmetic(view, found, neuron),
         version=f"{layer}.{neuron}|{view.encoding.text}",
     )
     return Live((Picture("feed_forward_strongest", figure, answer, pins=False),))
@@ -90,7 +97,20 @@ def _show(view: View) -> None:
 
 def _cell(found: Neurons, neuron: int) -> tuple[int, int] | None:
     columns = found.columns.tolist()
-    return (int(found.activation[:, neuron].argmax()), columns.index(neuron)) if neuron in columns else None
+    return (int(found.peaks[neuron]), columns.index(neuron)) if neuron in columns else None
+
+
+def _arithmetic(view: View, found: Neurons, neuron: int) -> str:
+    """Return how a neuron's activation comes about at the token where it is strongest."""
+    place = int(found.peaks[neuron])
+    numbers = {"before": found.pre_activation, "gate": found.gate, "up": found.up, "after": found.activation}
+    return t(
+        "feed_forward.cell_of_neuron" if found.gate is None else "feed_forward.cell_of_gate",
+        neuron=neuron,
+        token=view.encoding.labels[place],
+        name=t(f"feed_forward.name_{view.bundle.config.activation}"),
+        **{name: significant(float(part[place, neuron]), DIGITS) for name, part in numbers.items() if part is not None},
+    )
 
 
 @experiment("feed_forward_whole_open", "feed_forward.whole_open", icon=":material/zoom_out_map:")

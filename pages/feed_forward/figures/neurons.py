@@ -17,36 +17,46 @@ Words = Mapping[str, str]
 
 
 def strongest_figure(
-    activation: np.ndarray,
+    shown: Mapping[str, np.ndarray],
     columns: np.ndarray,
     labels: tuple[str, ...],
     words: Words,
     ui: Words,
     *,
     cell: tuple[int, int] | None,
+    title: str,
+    note: str,
     version: str,
 ) -> MatrixFigure:
-    """Draw the activations of the neurons that are strongest in the sentence.
+    """Draw what is computed of the neurons that are strongest in the sentence, the activations last.
 
     Args:
-        activation: (pos, neuron).
+        shown: (pos, neuron) by title.
         columns: numbers of the neurons to draw, in this order.
         labels: one a token.
         cell: the pinned (token, column).
+        title, note: printed above and below.
         version: names this state.
     """
-    values = activation[:, columns]
     across = Axis(words["neuron"], tuple(map(str, columns.tolist())))
+    parts = {title: values[:, columns] for title, values in shown.items()}
+    panels = (
+        Panel(f"strongest{place}", title, part, Scale.of("signed", part))
+        for place, (title, part) in enumerate(parts.items())
+    )
     return MatrixFigure(
-        (Panel("strongest", words["strongest"].format(count=len(columns)), values, Scale.of("signed", values)),),
+        tuple(panels),
         Axis(words["token"], labels),
         across,
         ui,
         role="weights",
         detail="exact",
         cell=cell,
+        cell_panel=len(parts) - 1,
         link="neurons",
-        quantity=words["activation"],
+        quantity=words["activation"] if len(parts) == 1 else "",
+        title=title,
+        note=note,
         filename="feed_forward_strongest",
         version=version,
     )

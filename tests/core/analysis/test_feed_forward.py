@@ -129,6 +129,21 @@ def test_the_strongest_neurons_are_the_strongest(sentiment: Bundle) -> None:
     assert (found.activation[rows, found.strongest[:, 0]] >= found.activation[rows, found.strongest[:, 4]]).all()
 
 
+@pytest.mark.parametrize("shape", ["llama", "neox"])
+def test_a_gated_neuron_is_gate_times_up_and_strong_on_both_sides_of_0(shape: str) -> None:
+    bundle = small_bundle(**TODAY[shape])
+    found = neurons(prompt=Prompt(bundle, "a glass box a bell", 8), layer=1, top=5)
+    phi, gated = ACTIVATIONS[bundle.config.activation], bundle.config.gated
+    gate = phi(torch.from_numpy(found.pre_activation)).numpy()
+    product = gate if found.up is None else gate * found.up
+    np.testing.assert_allclose(found.activation, product, atol=1e-6)
+    assert (found.up is not None) == (found.gate is not None) == gated
+    strength = np.abs(found.activation) if gated else found.activation
+    assert found.columns.tolist() == np.argsort(-strength.max(0), kind="stable")[:5].tolist()
+    np.testing.assert_array_equal(found.peaks, strength.argmax(0))
+    np.testing.assert_array_equal(found.strongest[:, 0], strength.argmax(1))
+
+
 def test_a_neuron_switched_off_in_a_batch_is_the_neuron_switched_off_alone(sentiment: Bundle) -> None:
     found = without_neuron(prompt=Prompt(sentiment, TEXT, 20), layer=3, neuron=467)
     assert found.moves[467] == pytest.approx(found.moved, abs=2e-4)

@@ -1,17 +1,21 @@
 """The feed-forward page: every part and control in both languages, with numbers that the library computes."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 from pages.kit.asking import ask, ask_once
 from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import words
-from tests.helpers.pages import asks, metrics, minus, repeats, run, told
+from tests.helpers.pages import asks, matrices, metrics, minus, repeats, run, told
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
-from transformer_core.analysis.feed_forward.neurons import corpus_neurons, without_neuron
+from transformer_core.analysis.feed_forward.neurons import corpus_neurons, neurons, without_neuron
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
+from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
@@ -106,3 +110,24 @@ def test_the_layer_is_shown_as_a_convolution_with_the_same_numbers(language: str
     next(pills for pills in asks(app) if "feed_forward_convolution" in str(pills.key)).set_value("same").run()
     assert words(language)["try.right"] in told(app)
     assert significant(found.greatest, 3) in told(app)
+
+
+@pytest.mark.parametrize(("options", "language"), [("llama", "zh"), ("neox", "en")])
+def test_gate_up_and_product_stand_together_with_the_arithmetic_of_a_neuron(
+    options: str, language: str, opened_odd: Callable[[str, str], Bundle]
+) -> None:
+    bundle, text = opened_odd("gpt", options), "Once upon a time"
+    found = neurons(prompt=Prompt(bundle, text, bundle.config.max_len), layer=1, top=24)
+    neuron = int(found.columns[2])
+    query = {"model": bundle.name, "text": text, "layer": "1", "feed_forward_neuron": str(neuron)}
+    app = run("feed_forward", lang=language, feed_forward_part="neurons", **query)
+    assert not app.exception
+    header, arrays = matrices(app)[0]
+    halves = (found.gate, found.up, found.activation) if bundle.config.gated else (found.activation,)
+    assert len(header["panels"]) == len(halves)
+    for shown, half in zip(arrays.values(), halves, strict=True):
+        np.testing.assert_allclose(shown, half[:, found.columns], atol=1e-6)
+    place = found.peaks[neuron]
+    for part in (found.pre_activation, *halves):
+        assert significant(float(part[place, neuron]), 4) in header["note"]
+    assert bundle.tokenizer.encode(text).labels[place] in header["note"]

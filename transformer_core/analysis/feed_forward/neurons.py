@@ -38,16 +38,24 @@ class Neurons:
     """The inside of one feed-forward layer for one sentence.
 
     Shapes:
-        activation: (pos, neuron); strongest: (pos, top); columns: (top)
+        activation, pre_activation, gate, up: (pos, neuron); strongest: (pos, top); columns: (top); peaks: (neuron)
 
     Args:
-        strongest: each token's neurons with the greatest activation, the first one first.
-        columns: the neurons with the greatest activation anywhere in the sentence, the first one first.
+        activation: of a gated layer, gate * up.
+        pre_activation: from which the activation, or the gate, is computed.
+        gate, up: of a gated layer, whose neurons are the stronger the further their activation is from 0.
+        strongest: each token's strongest neurons, by the greatest activation, the first one first.
+        columns: the neurons that are strongest anywhere in the sentence, the first one first.
+        peaks: at which token each neuron is strongest.
     """
 
     activation: np.ndarray
+    pre_activation: np.ndarray
     strongest: np.ndarray
     columns: np.ndarray
+    peaks: np.ndarray
+    gate: np.ndarray | None = None
+    up: np.ndarray | None = None
 
 
 def neurons(*, prompt: Prompt, layer: int, top: int) -> Neurons:
@@ -65,13 +73,22 @@ def neurons(*, prompt: Prompt, layer: int, top: int) -> Neurons:
     require_index("layer", layer, bundle.config.n_layers)
     if not 1 <= top <= bundle.config.d_ff:
         raise ValueError(f"top={top} must be from 1 to d_ff={bundle.config.d_ff}")
-    site = bundle.reader.site(f"layer{layer}.feed_forward.activation")
-    encoding = prompt.encoding
-    activation = read(bundle, encoding, sites=(site,)).trace[site][0].float().cpu()  # (pos, neuron)
+    scope = bundle.reader.site(f"layer{layer}.feed_forward")
+    trace = read(bundle, prompt.encoding, sites=(f"{scope}.*",)).trace
+
+    def recorded(leaf: str) -> Tensor:  # (pos, neuron)
+        return trace[f"{scope}.{leaf}"][0].float().cpu()
+
+    activation = recorded("activation")
+    strength = activation.abs() if bundle.config.gated else activation
+    gated = {leaf: recorded(leaf).numpy() for leaf in ("gate", "up") if bundle.config.gated}
     return Neurons(
         activation.numpy(),
-        activation.topk(top, dim=-1).indices.numpy(),
-        activation.amax(0).topk(top).indices.numpy(),
+        recorded("pre_activation").numpy(),
+        strength.topk(top, dim=-1).indices.numpy(),
+        strength.amax(0).topk(top).indices.numpy(),
+        strength.argmax(0).numpy(),
+        **gated,
     )
 
 
