@@ -138,7 +138,7 @@ function groupsOf(line) {
   const spans = [];
   for (const { panel, x, w } of line) {
     const last = spans.at(-1);
-    if (last?.group === panel.group) last.w = x + w - last.x;
+    if (last && last.group === panel.group) last.w = x + w - last.x;
     else spans.push({ group: panel.group, x, w });
   }
   return spans.filter(({ group }) => group);

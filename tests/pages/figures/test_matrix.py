@@ -235,10 +235,12 @@ def test_capped_scores_are_recomputed_and_heads_of_one_group_are_one_span(tmp_pa
     const rows = [0, 1, 2, 3, 4].map((row) => recompute(load("head").explain, row));
     const gaps = rows.map((row) => row.scoreGap + row.weightGap);
     const line = ["a", "a", "b", ""].map((group, i) => ({ panel: { group }, x: 10 * i, w: 8 }));
-    console.log(JSON.stringify({ gaps, spans: groupsOf(line) }));
+    const ungrouped = groupsOf([{ panel: {}, x: 0, w: 8 }]); // as of the film's heads
+    console.log(JSON.stringify({ gaps, spans: groupsOf(line), ungrouped }));
     """
     found = in_node(tmp_path, script, head=payload)
     assert max(found["gaps"]) < 1e-5
+    assert found["ungrouped"] == []
     assert found["spans"] == [{"group": "a", "x": 0, "w": 18}, {"group": "b", "x": 20, "w": 8}]
 
 
