@@ -32,6 +32,7 @@ NO_PICTURES = ("underway_sign", "share", "live")  # keys of components; the last
 BESIDE = {  # how many more exports than pictures: of tables; fewer where one is of two, and none is of the diagram
     ("attention", "tendencies"): 1,
     ("encoder", "agree"): -1,
+    ("gpt", "cache"): -1,
     ("home", ""): -1,
     ("norm", "orders"): 2,
     ("positions", "matrix"): -3,  # this page's parts have one export each

@@ -105,6 +105,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("lab", "steer", {"model": "gpt", "lab_source": "texts", "lab_where": "one", "lab_token": "2", "lang": "zh"}),
     ("gpt", "write", {}),
     ("gpt", "write", {"gpt_steps": "6", "gpt_step": "2", "gpt_how": "greedy", "lang": "zh"}),
+    ("gpt", "cache", {}),
+    ("gpt", "cache", {"gpt_kept": "value", "layer": "2", "lang": "zh"}),
     ("gpt", "lens", {}),
     ("gpt", "lens", {"gpt_back": "-3", "gpt_first": "1", "text": "good film " * 20, "lang": "zh"}),
     ("gpt", "verse", {}),
