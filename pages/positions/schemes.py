@@ -1,8 +1,10 @@
 """Five schemes of positions (none, sinusoidal, learned, rotary, ALiBi) by their effect on the scores of one word."""
 
+import numpy as np
 import streamlit as st
 
-from pages.kit.asking import ask_once
+from pages.figures.curves import Side, curves
+from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Choice, Slider, Values, head_control, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of
@@ -13,12 +15,13 @@ from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.models import READERS, model_names, open_bundle
 from pages.kit.number_format import markdown_table, significant
-from pages.language import plain, section, strings, t
+from pages.language import joined, plain, section, strings, t
 from pages.positions.figures.models import distance_chart, schemes_figure
 from pages.room import Part
 from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.schemes import SchemeScores, rotary_of, score_schemes
 from transformer_core.bundle import Bundle
+from transformer_core.layers.positions import ROTARY
 from transformer_core.untrusted.bundle_files import BundleError
 
 MOST_PLACES = 64
@@ -124,7 +127,41 @@ def _picture(view: View, values: Values) -> Live:
     chart = distance_chart(scores, names, words, query=query, shown=shown)
     label = t("positions.distance_label", query=query)
     drawing = Drawing("positions_distance", chart, answer, "positions_distance", label)
-    return Live((Picture("positions_schemes", figure, answer),), drawings=(drawing,))
+    return Live((Picture("positions_schemes", figure, answer),), drawings=(drawing, _turns(view, answer)))
+
+
+def _turns(view: View, answer: Answer[SchemeScores]) -> Drawing:
+    """Return how many positions each rotary pair takes for a turn, with the model's greatest length."""
+    found, most = answer.value, view.bundle.config.max_len
+    several = len(found.layers) > 1
+    series = {
+        t("positions.turns_of", layers=", ".join(map(str, layers))) if several else t("positions.turns"): turns
+        for layers, turns in zip(found.layers, found.wavelengths, strict=True)
+    }
+    pairs, limit = np.arange(found.wavelengths.shape[1]), t("positions.turns_most", most=f"{most:,}")
+    chart = curves(
+        pairs,
+        series | {limit: np.full(len(pairs), float(most))},
+        across=Side(t("positions.turns_pair")),
+        up=Side(t("positions.axis_wavelength"), log=True),
+        guides={limit: 0.0},
+        points=False,
+    )
+    return Drawing("positions_turns", chart, answer, "positions_turns", t("positions.turns_label"))
+
+
+def _slow(view: View, found: SchemeScores) -> str:
+    """Return in words how many pairs turn less than once over the model's length, and where its angles come from."""
+    config, turns = view.bundle.config, found.wavelengths
+    slow, most = int((turns > config.max_len).sum()), config.max_len
+    rotary, window = config.positions == "rotary", config.rotary_base_in_window
+    base = f"{config.rotary_base if rotary else ROTARY.base:,g}"
+    angles = [t(f"positions.turns_{'own' if rotary else 'paper'}", base=base)]
+    angles += [t("positions.turns_in_window", base=f"{window:,g}")] if rotary and window and any(config.windows) else []
+    scaled = rotary and config.rotary_scaling != "none"
+    how = t("positions.turns_scaled", name=config.rotary_scaling, factor=f"{config.rotary_factor:g}") if scaled else ""
+    said = t("positions.turns_slow", count=slow, all=turns.size, most=f"{most:,}")
+    return joined(*angles, *filter(None, (how, said)))
 
 
 @fragment
@@ -155,6 +192,8 @@ def _show(view: View) -> None:
     with facts:
         st.markdown(_table(found, _titles(found)))
         st.caption(t("positions.facts_note"))
+    show_drawing(live.drawings[1])
+    st.caption(_slow(view, found))
     _try_peak(found, _arguments(values))
 
 

@@ -92,6 +92,6 @@ def test_a_gguf_file_on_the_disk_is_opened_and_its_next_token_is_the_models(
         expect(page.get_by_text("is open, here and on the pages")).to_be_visible()
         expect(page.get_by_test_id("stMetricValue").first).to_have_text(f"{bundle.n_parameters:,}")
         visit(page, address, "attention", model="small", text=text)
-        expect(page.get_by_text("each layer has 2 heads of keys and values")).to_be_visible()
+        expect(page.get_by_text("share 2 heads of keys and values")).to_be_visible()
         expect(page.get_by_text(f"{100 * float(shares[best]):.1f}%").first).to_be_visible()
         page.context.close()

@@ -133,6 +133,19 @@ def test_rotary_scores_are_those_of_todays_models_and_their_term_before_the_cap(
         np.testing.assert_allclose(term, found.scores[row], atol=1e-4)
 
 
+def test_wavelengths_are_of_each_kind_of_layer_and_of_the_paper_where_positions_are_not_rotary() -> None:
+    asked = {"place": 1, "head": 0, "length": 4}
+    own = score_schemes(prompt=Prompt(bundle_of(Gpt, **TODAY["gemma3"]), TEXT, 12), **asked)
+    assert own.layers == ((0,), (1,))  # the first has a window, another base and no scaling
+    powers = np.arange(0, 8, 2) / 8
+    base, factor = 10_000.0, 8.0
+    np.testing.assert_allclose(own.wavelengths[0], 2 * np.pi * 10.0**powers)
+    np.testing.assert_allclose(own.wavelengths[1], 2 * np.pi * base**powers * factor)
+    paper = score_schemes(prompt=Prompt(bundle_of(Classifier), TEXT, 12), **asked)
+    assert paper.layers == ((0, 1),)
+    np.testing.assert_allclose(paper.wavelengths, 2 * np.pi * base ** powers[None])
+
+
 def test_terms_are_the_formulas() -> None:
     bundle = bundle_of(Classifier, n_heads=4)
     found = score_schemes(prompt=Prompt(bundle, TEXT, 12), place=1, head=2, length=8)

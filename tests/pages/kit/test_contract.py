@@ -37,7 +37,7 @@ BESIDE = {  # how many more exports than pictures: of tables; fewer where one is
     ("norm", "orders"): 2,
     ("positions", "matrix"): -3,  # this page's parts have one export each
     ("positions", "exponent"): -2,
-    ("positions", "schemes"): -1,
+    ("positions", "schemes"): -2,
     ("positions", "sum"): -2,
     ("positions", "beyond"): -1,
     ("translation", "toy"): -1,

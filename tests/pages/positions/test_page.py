@@ -1,5 +1,7 @@
 """The positions page: every part, control and link, with numbers that the library computes."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -16,6 +18,7 @@ from transformer_core.analysis.positions.data_and_length import data_and_length
 from transformer_core.analysis.positions.schemes import score_schemes
 from transformer_core.analysis.positions.sinusoids import compare_exponents, position_matrix, step_as_rotation
 from transformer_core.analysis.positions.sums import adding_is_concatenating, token_and_position
+from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
@@ -209,3 +212,23 @@ def test_what_is_said_of_the_five_schemes_is_in_what_was_measured() -> None:
     assert min(found.lost(scheme) for scheme in ("sinusoidal", "learned")) > 3 * found.lost("none")
     for scheme in SCHEMES:  # the simple remedy: forget all but the last windowful
         assert found.mean(scheme, found.forgetful) == pytest.approx(within[scheme], abs=0.1)
+
+
+@pytest.mark.parametrize(("options", "language"), [("gemma3", "en"), ("llama3", "zh"), ("window", "en")])
+def test_the_turns_of_rotary_pairs_are_said_and_counted_over_the_models_length(
+    options: str, language: str, opened_odd: Callable[[str, str], Bundle]
+) -> None:
+    bundle, said = opened_odd("gpt", options), words(language)
+    config, text = bundle.config, "Once upon a time"
+    app = run("positions", lang=language, model=bundle.name, text=text, positions_part="schemes", positions_places="4")
+    assert not app.exception
+    found = score_schemes(prompt=Prompt(bundle, text, config.max_len), place=0, head=0, length=4)
+    count = int((found.wavelengths > config.max_len).sum())
+    numbers = {"count": count, "all": found.wavelengths.size, "most": config.max_len}
+    assert said["positions.turns_slow"].format(**numbers) in told(app)
+    own = config.positions == "rotary"
+    base = f"{config.rotary_base:,g}" if own else "10,000"
+    assert said[f"positions.turns_{'own' if own else 'paper'}"].format(base=base) in told(app)
+    assert (said["positions.turns_in_window"].format(base="10") in told(app)) == (options == "gemma3")
+    scaled = said["positions.turns_scaled"].format(name=config.rotary_scaling, factor=f"{config.rotary_factor:g}")
+    assert (scaled in told(app)) == own

@@ -33,7 +33,7 @@ class SchemeScores:
 
     Shapes:
         terms, scores, weights: (scheme, query_pos, key_pos); parameters, deviation: (scheme,)
-        query, key: (d_head,)
+        query, key: (d_head,); wavelengths: (kind of layer, pair)
 
     Args:
         schemes: SCHEMES, in their order.
@@ -47,6 +47,9 @@ class SchemeScores:
         query, key: of the word in this head, normalised where the model does so, without position.
         token: the word's label.
         slope: m_h, ALiBi's penalty per place.
+        wavelengths: positions that a pair takes for one turn, in the model's layers or, where they are not rotary, in
+            the paper's.
+        layers: which layers turn so, for each row of wavelengths.
         learned_from: name of the model whose learned table is shown; "" for an untrained one.
     """
 
@@ -61,6 +64,8 @@ class SchemeScores:
     token: str
     slope: float
     learned_from: str
+    wavelengths: np.ndarray
+    layers: tuple[tuple[int, ...], ...]
 
 
 def same_distance_spread(values: np.ndarray) -> float:
@@ -106,6 +111,9 @@ def score_schemes(
     vectors, learned_from = _learned_table(config.d_model, length, learned)
     tables = {"sinusoidal": sinusoidal_table(length, config.d_model), "learned": vectors}
     query, key = _content(prompt.bundle, ids, head)
+    layers: dict[Rotary, list[int]] = {}
+    for layer in range(config.n_layers):
+        layers.setdefault(rotary_of(config, layer), []).append(layer)
     terms = _terms(query, key, tables, config, head, pair)
     seen = [_seen(prompt.bundle, ids, scheme, tables, head) for scheme in SCHEMES]
     return SchemeScores(
@@ -120,6 +128,8 @@ def score_schemes(
         token=encoding.labels[place],
         slope=-float(alibi_bias(config.n_heads, 2, 2, torch.device("cpu"))[head, 0, 1]),
         learned_from=learned_from,
+        wavelengths=np.stack([2 * math.pi / rotary.angles(config.d_head or 0).numpy() for rotary in layers]),
+        layers=tuple(map(tuple, layers.values())),
     )
 
 
@@ -152,9 +162,9 @@ def _unturned(config: ModelConfig) -> tuple[str, str]:
     return f"{before}query", f"{before}key"
 
 
-def rotary_of(config: ModelConfig) -> Rotary:
-    """Return the rotary positions of the first layer, or where the model has others those of the paper."""
-    return Rotary.of_layer(config, 0) if config.positions == "rotary" else ROTARY
+def rotary_of(config: ModelConfig, layer: int = 0) -> Rotary:
+    """Return the rotary positions of a layer, or where the model has others those of the paper."""
+    return Rotary.of_layer(config, layer) if config.positions == "rotary" else ROTARY
 
 
 def _terms(
