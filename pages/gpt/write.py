@@ -1,6 +1,6 @@
 """The page's part on writing on: tokens appear one by one, each with its distribution, and any may be another.
 
-Two experiments follow: does greedy writing end in a loop, and how much time does a key/value cache save?
+An experiment follows: does greedy writing end in a loop?
 """
 
 import re

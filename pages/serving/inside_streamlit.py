@@ -104,6 +104,7 @@ def drop_what_lies_inside() -> None:
     AppSession._clear_queue = clear  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@cache
 def keep_downloads() -> None:
     """Let a file that was made on a click be there when the browser comes for it.
 

@@ -106,7 +106,7 @@ def test_a_file_made_on_a_click_outlives_the_ends_of_runs_else_downloads_fail_in
         monkeypatch.setattr(MemoryMediaFileStorage, name, getattr(MemoryMediaFileStorage, name))
     monkeypatch.setattr(inside_streamlit, "MOST_DOWNLOADS_KEPT", 3)
     monkeypatch.setattr(inside_streamlit, "MOST_BYTES_KEPT", 100)
-    inside_streamlit.keep_downloads()
+    inside_streamlit.keep_downloads.__wrapped__()  # which else is done once
     storage = MemoryMediaFileStorage("/media")
     manager = MediaFileManager(storage)
 
