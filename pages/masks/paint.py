@@ -210,10 +210,11 @@ def show_change(chosen: Masked, found: Live) -> None:
     if not concludes(chosen.view):
         return
     before_place, after_place, change_place, reach_place = st.columns([1.9, 1.9, 1.4, 1], gap="medium")
-    for place, name in ((before_place, "before"), (after_place, "after")):
+    own = "before_causal" if chosen.view.bundle.reader.causal else "before"
+    for place, name, called in ((before_place, "before", own), (after_place, "after", "after")):
         verdict = found.verdicts[f"masks_{name}"]
         with place:
-            st.caption(t(f"masks.{name}"))
+            st.caption(t(f"masks.{called}"))
             show_verdict(verdict, place=f"masks_{name}")
     for place, name in ((change_place, "masks_change"), (reach_place, "masks_reach")):
         with place:

@@ -229,3 +229,4 @@ def test_a_layers_window_is_drawn_and_said(
     assert [panel["window"] for panel in painter["panels"]] == [window and [window, window]] * 3
     before = words(language)["axis.window_both"].format(before=(window or 0) - 1)
     assert (before in painter["note"]) == (window is not None)
+    assert words(language)["masks.before_causal"] in told(app)
