@@ -208,6 +208,11 @@ class ModelConfig:
         """Return which head of keys and values a head reads."""
         return head * self.kv_heads // self.n_heads
 
+    def readers(self, kv_head: int) -> range:
+        """Return which heads read a head of keys and values."""
+        share = self.n_heads // self.kv_heads
+        return range(kv_head * share, (kv_head + 1) * share)
+
     @property
     def score_divisor(self) -> float | None:
         """What dot products are divided by to be scores; None where scores are no dot products."""

@@ -58,6 +58,15 @@ class Wiring:
         """Return the name of the stream after a sublayer."""
         return f"{scope}.{'norm.normalized' if self.config.norm_order == 'post' else 'residual'}"
 
+    def before_turning(self, scope: str, role: str) -> str:
+        """Return the name of the query or key (`role`) of an attention that a rotary position turns, if one does."""
+        return f"{scope}.{'' if self.config.query_key_norm == 'none' else 'normalized_'}{role}"
+
+    def scored(self, scope: str, role: str) -> str:
+        """Return the name of the query or key that an attention scores."""
+        turned = self.config.positions == "rotary" and not scope.endswith("cross_attention")
+        return f"{scope}.rotated_{role}" if turned else self.before_turning(scope, role)
+
     def norm(self, scope: str) -> str:
         """Return the scope of the normalisation of a sublayer: before it, else after the sum, else of its output."""
         return f"{scope}.{'output_norm' if self.config.norm_order == 'output' else 'norm'}"

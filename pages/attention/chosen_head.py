@@ -62,13 +62,12 @@ def _cell_from_url(size: int) -> tuple[int, int] | None:
     return (row, col) if row < size and col < size else None
 
 
-def about_head(view: View, layer: int, head: int) -> str:
+def _about_head(view: View, layer: int, head: int) -> str:
     """Return what is to be said of a head whose keys and values are others' too, or whose layer has a window."""
     config, said = view.bundle.config, []
     if config.kv_heads < config.n_heads:
         shared = config.kv_head(head)
-        readers = ", ".join(str(other) for other in range(config.n_heads) if config.kv_head(other) == shared)
-        said.append(t("attention.shares", shared=shared, readers=readers))
+        said.append(t("attention.shares", shared=shared, readers=", ".join(map(str, config.readers(shared)))))
     return joined(*said, window_note(view, layer))
 
 
@@ -90,7 +89,7 @@ def large_head(key: str, view: View, values: Values, step: str = "weights", *, p
         version=f"{step}|{layer}.{head}|{text}",
         title=t("attention.title_head", layer=layer, head=head),
         cell=_cell_from_url(len(labels)),
-        note=joined(section("attention", step), about_head(view, layer, head)).strip(),
+        note=joined(section("attention", step), _about_head(view, layer, head)).strip(),
         window=None if step == "mixture" else view.bundle.reader.sees(layer),
     )
     return Picture(key, figure, answer, pins=pins)

@@ -2,15 +2,7 @@
 
 import streamlit as st
 
-from pages.attention.chosen_head import (
-    HEAD,
-    LAYER,
-    STEP,
-    large_head,
-    on_panel,
-    show_large,
-    show_layer_and_head,
-)
+from pages.attention.chosen_head import HEAD, LAYER, STEP, large_head, on_panel, show_large, show_layer_and_head
 from pages.attention.dropout import try_dropout
 from pages.attention.tendencies import THRESHOLD, short_names
 from pages.figures.heads import heads_grid
@@ -48,7 +40,7 @@ def _picture(view: View, values: Values) -> Live:
         head=head,
         same_scale=values[SAME_SCALE],
         version=f"{layer}.{head}|{view.encoding.text}",
-        note=joined(section("attention", "grid"), *grid_notes(view)),
+        note=joined(section("attention", "grid"), *_grid_notes(view)),
         tendencies=names_of_heads(view, heads, values[THRESHOLD]) if values[NAMES] else None,
         chooses=("layer", "head"),
         groups=[t("axis.shared", number=config.kv_head(one)) for one in range(config.n_heads)] if shares else (),
@@ -88,7 +80,7 @@ def _show(view: View) -> None:
         show_explanation(view)
 
 
-def grid_notes(view: View) -> list[str]:
+def _grid_notes(view: View) -> list[str]:
     """Return what is to be said of brackets over the heads, and of lines at windows' edges."""
     config = view.bundle.config
     kind = "multi" if config.kv_heads == 1 else "grouped"

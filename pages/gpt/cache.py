@@ -12,7 +12,7 @@ from pages.kit.exports import one_export
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.number_format import significant
+from pages.kit.number_format import in_bytes, significant
 from pages.kit.waiting import awaited, say_when_busy
 from pages.language import joined, section, strings, t
 from pages.room import Part
@@ -24,10 +24,6 @@ SHORT, FAR = 2.0, 5.0
 
 LAYER = layer_control("gpt.cache_layer")
 WHAT = Choice("gpt_kept", ("key", "value"), label="gpt.kept_shown", words="gpt.kept_{}")
-
-
-def _bytes(count: float) -> str:
-    return f"{count / 2**20:.2f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
 
 
 def _of_heads(view: View, heads: int) -> str:
@@ -43,13 +39,10 @@ def _picture(view: View, values: Values) -> Live:
     layer, what, config = values[LAYER], values[WHAT], view.bundle.config
     answer = ask_once(kept_of_text, prompt=view.prompt, layer=layer)
     found = answer.value
-    readers = [
-        [head for head in range(config.n_heads) if config.kv_head(head) == kept] for kept in range(config.kv_heads)
-    ]
     figure = kept_grid(
         {"key": found.key, "value": found.value}[what],
         found.labels,
-        [t("gpt.kept_read_by", heads=", ".join(map(str, heads))) for heads in readers],
+        [t("gpt.kept_read_by", heads=", ".join(map(str, config.readers(kept)))) for kept in range(config.kv_heads)],
         {"token": t("gpt.token"), "dimension": t("axis.dimension"), "quantity": t(f"gpt.kept_{what}")},
         strings("matrix"),
         role=what,
@@ -71,9 +64,9 @@ def _picture(view: View, values: Values) -> Live:
 def _sizes(view: View, found: KeptOfText) -> str:
     """Return in words what this text takes, and what it would with other numbers of heads."""
     config, length = view.bundle.config, len(view.encoding)
-    said = t("gpt.cache_size", count=length, size=_bytes(found.size), layers=config.n_layers, heads=config.kv_heads)
+    said = t("gpt.cache_size", count=length, size=in_bytes(found.size), layers=config.n_layers, heads=config.kv_heads)
     named = zip(found.heads, found.here, strict=True)
-    others = [f"{_of_heads(view, count)} {_bytes(size)}" for count, size in named if count != config.kv_heads]
+    others = [f"{_of_heads(view, count)} {in_bytes(size)}" for count, size in named if count != config.kv_heads]
     other = t("gpt.cache_other", others="; ".join(others)) if others else ""
     window = t("gpt.cache_window", spare=MOST_TAKEN_BACK) if any(config.windows) else ""
     return joined(*filter(None, (said, other, window)))
@@ -114,8 +107,8 @@ def _measured(found: CacheTimes) -> str:
         plain=significant(1_000 * found.plain[-1], 3),
         cached=significant(1_000 * found.cached[-1], 3),
         faster=f"{found.faster:.1f}",
-        size=_bytes(float(found.size[-1])),
-        each=_bytes(found.bytes_a_token),
+        size=in_bytes(float(found.size[-1])),
+        each=in_bytes(found.bytes_a_token),
         apart=significant(found.apart),
     )
 

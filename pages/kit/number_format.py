@@ -53,6 +53,11 @@ def milliseconds(seconds: float) -> str:
     return f"{significant(1_000 * seconds, 3)} ms"
 
 
+def in_bytes(count: float) -> str:
+    """Write a number of bytes with its unit, KiB or from 2^20 on MiB."""
+    return f"{count / 2**20:,.2f} MiB" if count >= 2**20 else f"{count / 2**10:,.1f} KiB"
+
+
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0) -> str:
     """Return a table in Markdown, its last `right` columns aligned to the right."""
     bars = ["---"] * (len(head) - right) + ["---:"] * right

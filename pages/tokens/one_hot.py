@@ -9,6 +9,7 @@ from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
+from pages.kit.number_format import in_bytes
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.tokens.figures import MEASURES, one_hot_figure
@@ -69,16 +70,12 @@ def _memory(answer: Answer[WordRelations], length: int) -> None:
     show_prose(section("tokens", "memory"))
     sizes = {"size": f"{found.vocab_size:,}", "width": f"{found.d_model:,}"}
     one_hot, learned, ids = st.columns(3)
-    one_hot.metric(t("tokens.memory_one_hot", **sizes), _size(found.one_hot_bytes))
-    learned.metric(t("tokens.memory_learned", **sizes), _size(found.learned_bytes))
+    one_hot.metric(t("tokens.memory_one_hot", **sizes), in_bytes(found.one_hot_bytes))
+    learned.metric(t("tokens.memory_learned", **sizes), in_bytes(found.learned_bytes))
     ratio = found.one_hot_bytes / found.learned_bytes
     ids.metric(t("tokens.memory_ratio"), f"{ratio:,.1f} ×")
     n_one_hot, n_learned = 4 * length * found.vocab_size, 4 * length * found.d_model
-    st.caption(t("tokens.memory_sentence", length=length, one_hot=_size(n_one_hot), learned=_size(n_learned)))
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 2**20:,.2f} MiB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:,.1f} KiB"
+    st.caption(t("tokens.memory_sentence", length=length, one_hot=in_bytes(n_one_hot), learned=in_bytes(n_learned)))
 
 
 @experiment("tokens_try_one_hot", "tokens.try_one_hot")

@@ -115,18 +115,6 @@ def normalized_key(run: Pass, scope: str) -> Computation:
     return _normalized(run, scope, "key")
 
 
-def before_turning(run: Pass, scope: str, role: str) -> str:
-    """Return the name of the query or key that rotary positions turn, or that is used where they do not."""
-    normalized = f"{scope}.normalized_{role}"
-    return normalized if normalized in run.trace else f"{scope}.{role}"
-
-
-def _used(run: Pass, scope: str, role: str) -> str:
-    """Return the name of the query or key that is scored."""
-    turned = f"{scope}.rotated_{role}"
-    return turned if turned in run.trace else before_turning(run, scope, role)
-
-
 def _for_each_head(attention: MultiHeadAttention, kept: Tensor) -> Tensor:
     """Repeat keys or values (batch, kv_head, key_pos, d_head) for each head that reads them."""
     return kept.repeat_interleave(attention.n_heads // attention.n_kv_heads, dim=1)
@@ -152,7 +140,8 @@ def scores(run: Pass, scope: str) -> Computation:
 def uncapped_scores(run: Pass, scope: str) -> Computation:
     """The dot product over sqrt(d_head), or v . tanh(q + k); with ALiBi's penalty where nothing is capped."""
     attention: MultiHeadAttention = run.module(scope)
-    sources = {"q": _used(run, scope, "query"), "k": _used(run, scope, "key")}
+    wiring = run.wiring(scope)
+    sources = {"q": wiring.scored(scope, "query"), "k": wiring.scored(scope, "key")}
     q, k = (run[name] for name in sources.values())  # (batch, head, query_pos, d_head), (batch, kv_head, ...)
     k = _for_each_head(attention, k)  # (batch, head, key_pos, d_head)
     values, divided = {}, attention.scale and attention.additive_scores is None

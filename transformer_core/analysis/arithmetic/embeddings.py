@@ -134,8 +134,7 @@ def position_embedding(run: Pass, scope: str) -> Computation:
 
 
 def _rotated(run: Pass, scope: str, role: str) -> Computation:
-    normalized = f"{scope}.normalized_{role}"
-    source = normalized if normalized in run.trace else f"{scope}.{role}"
+    source = run.wiring(scope).before_turning(scope, role)
     x, rotary = run[source], run.module(scope).rotary  # (batch, head, pos, d_head)
     length, d_head = x.shape[-2:]
     dims = rotary.dims or d_head

@@ -19,6 +19,7 @@ from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
+from transformer_core.wiring import Wiring
 
 WEIGHTS = "*.self_attention.weights"
 MOST_KEPT = 64  # tokens of a text of which all sites are recorded
@@ -72,25 +73,20 @@ def head_steps(trace: Trace, scope: str, head: int, config: ModelConfig) -> Head
     """
     require_index("head", head, config.n_heads)
 
-    def array(leaf: str, place: int = head) -> np.ndarray:
-        return trace[f"{scope}.{leaf}"][0, place].float().cpu().numpy()
+    def array(site: str, place: int = head) -> np.ndarray:
+        return trace[site][0, place].float().cpu().numpy()
 
-    def scored(role: str, place: int) -> np.ndarray:
-        forms = (f"rotated_{role}", f"normalized_{role}", role)
-        return array(next(form for form in forms if f"{scope}.{form}" in trace), place)
-
-    shared = config.kv_head(head)
-    query, key = scored("query", head), scored("key", shared)
-    bias = f"{scope}.position_bias"
+    shared, wiring, bias = config.kv_head(head), Wiring(config), f"{scope}.position_bias"
+    query, key = array(wiring.scored(scope, "query")), array(wiring.scored(scope, "key"), shared)
     return HeadSteps(
         query=query,
         key=key,
-        value=array("value", shared),
+        value=array(f"{scope}.value", shared),
         products=query @ key.T,
-        scores=array("scores"),
-        masked_scores=array("masked_scores"),
-        weights=array("weights"),
-        mixture=array("heads"),
+        scores=array(f"{scope}.scores"),
+        masked_scores=array(f"{scope}.masked_scores"),
+        weights=array(f"{scope}.weights"),
+        mixture=array(f"{scope}.heads"),
         divisor=config.score_divisor,
         cap=config.score_cap,
         bias=trace[bias][head].float().cpu().numpy() if bias in trace else None,

@@ -154,9 +154,9 @@ def cache_times(*, prompt: Prompt, measurement: int) -> CacheTimes:
             _, state = model.advance(batch[:, : length - 1], empty)
             plain.append(watch.seconds(lambda whole=whole: model.advance(whole, empty)))
             cached.append(watch.seconds(lambda last=last, state=state: model.advance(last, state)))
-            uncached, kept = model.advance(whole, empty)[0], model.advance(last, state)[0]
+            (uncached, _), (kept, after) = model.advance(whole, empty), model.advance(last, state)
             apart = max(apart, float((uncached - kept).abs().max()))
-            size.append(_size(model.advance(last, state)[1]))
+            size.append(_size(after))
     return CacheTimes(
         lengths=np.array(lengths),
         plain=np.array(plain),

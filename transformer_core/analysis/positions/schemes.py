@@ -19,6 +19,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.layers.positions import ROTARY, Rotary, alibi_bias, rotate, sinusoidal_table
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
+from transformer_core.wiring import Wiring
 
 SCHEMES = ("none", "sinusoidal", "learned", "rotary", "alibi")
 UNTRAINED_DEVIATION = 0.02
@@ -147,7 +148,7 @@ def _learned_table(d_model: int, length: int, learned: Bundle | None) -> tuple[T
 
 def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     """Return query and key of the head, (pos, d_head), without any positions."""
-    sites = [f"*{ATTENTION}.{leaf}" for leaf in _unturned(bundle.config)]
+    sites = _unturned(bundle.config)
     edits = order_edits(bundle.config, None, first=True)
     token_ids = ids.to(next(bundle.model.parameters()).device)
     _, trace = capture(bundle.model, token_ids, sites=(*sites, WEIGHTS), edits=edits, until=WEIGHTS)
@@ -156,10 +157,9 @@ def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     return query, key
 
 
-def _unturned(config: ModelConfig) -> tuple[str, str]:
+def _unturned(config: ModelConfig) -> list[str]:
     """Return by which names queries and keys are recorded before a position turns them."""
-    before = "" if config.query_key_norm == "none" else "normalized_"
-    return f"{before}query", f"{before}key"
+    return [Wiring(config).before_turning(f"*{ATTENTION}", role) for role in ("query", "key")]
 
 
 def rotary_of(config: ModelConfig, layer: int = 0) -> Rotary:
@@ -198,7 +198,7 @@ def _seen(
         edits["*embedding.residual"] = lambda x: x + tables[scheme][:reached].to(device)
     if scheme == "rotary":
         turn = partial(rotate, rotary=rotary_of(bundle.config))
-        edits |= {f"*{ATTENTION}.{leaf}": turn for leaf in _unturned(bundle.config)}
+        edits |= dict.fromkeys(_unturned(bundle.config), turn)
     if scheme == "alibi":
         edits[f"*{ATTENTION}.scores"] = lambda x: x + alibi_bias(x.shape[1], x.shape[2], x.shape[3], x.device)
     sites = (f"*{ATTENTION}.scores", WEIGHTS)
