@@ -144,7 +144,7 @@ def _turns(view: View, answer: Answer[SchemeScores]) -> Drawing:
         series | {limit: np.full(len(pairs), float(most))},
         across=Side(t("positions.turns_pair")),
         up=Side(t("positions.axis_wavelength"), log=True),
-        guides={limit: 0.0},
+        guides={limit: float(pairs[-1])},  # its name ends there
         points=False,
     )
     return Drawing("positions_turns", chart, answer, "positions_turns", t("positions.turns_label"))
