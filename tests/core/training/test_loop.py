@@ -260,7 +260,8 @@ def test_muon_moves_the_matrices_of_linear_layers_and_adamw_all_other_parameters
         for each in (optimizer, muon, *adamw):
             each.step()
     for name, parameter in model.named_parameters():
-        assert torch.allclose(parameter, named[name], atol=1e-6), name
+        rounding = 5e-4 if name in linear else 1e-6  # torch's own orthogonalizes in 16 bits
+        assert torch.allclose(parameter, named[name], atol=rounding, rtol=0), name
 
 
 def test_a_step_of_muon_moves_a_matrix_in_every_direction_alike():

@@ -1,0 +1,180 @@
+"""The ladder from the decoder of 2017 to today's, one change a rung, and what each was worth: measured once, read here.
+
+The command is transformer_core/recipes/ladder.py.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from transformer_core.analysis.source import ROOT
+from transformer_core.config import ModelConfig
+from transformer_core.untrusted.schema import checked, one_of
+
+FILE = ROOT / "assets" / "measured" / "ladder.json"
+LARGEST = 64 << 10
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # two-sided 95 % by how many differences there are
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One change to the decoder below it.
+
+    Args:
+        name: of what it changes to.
+        change: entries of ModelConfig.
+        source: the paper that brought it.
+    """
+
+    name: str
+    change: dict[str, Any]
+    source: str
+
+
+BASE = ModelConfig(
+    vocab_size=16,
+    d_model=96,
+    n_heads=4,
+    d_ff=288,
+    n_layers=3,
+    max_len=96,
+    dropout=0.0,
+    pad_id=None,
+    positions="sinusoidal",
+    rotary_halves=True,
+    scale_embeddings=True,
+    norm_order="post",
+    activation="relu",
+)
+RUNGS = (
+    Rung("paper", {}, "Vaswani et al. 2017"),
+    Rung("pre", {"norm_order": "pre"}, "Xiong et al. 2020"),
+    Rung("learned", {"positions": "learned"}, "Radford et al. 2018"),
+    Rung("rotary", {"positions": "rotary"}, "Su et al. 2021"),
+    Rung("rms_norm", {"norm": "rms_norm"}, "Zhang and Sennrich 2019"),
+    Rung("gelu", {"activation": "gelu"}, "Hendrycks and Gimpel 2016"),
+    Rung("swiglu", {"activation": "silu", "gated": True, "d_ff": 192}, "Shazeer 2020"),
+    Rung("one_head", {"n_kv_heads": 1}, "Shazeer 2019"),
+    Rung("grouped", {"n_kv_heads": 2}, "Ainslie et al. 2023"),
+    Rung("unbiased", {"bias": False}, "Chowdhery et al. 2022"),
+)
+NAMES = tuple(rung.name for rung in RUNGS)
+
+
+def config_at(name: str, base: ModelConfig = BASE) -> ModelConfig:
+    """Return the base with every change up to a rung."""
+    for rung in RUNGS[: NAMES.index(name) + 1]:
+        base = replace(base, **rung.change)
+    return base
+
+
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Line = Annotated[str, Meta(max_length=500)]
+
+
+@dataclass(frozen=True)
+class LadderRun:
+    """One model trained from one seed.
+
+    Args:
+        rung: an entry of NAMES.
+        seed: of weights and batches; a seed's batches are the same on every rung.
+        nats: a token, of the stories set aside.
+        parameters: of the model.
+    """
+
+    rung: Annotated[str, one_of(*NAMES)]
+    seed: Annotated[int, Meta(ge=0, le=10**6)]
+    nats: Annotated[float, Meta(ge=0, le=1_000)]
+    parameters: Count
+
+
+@dataclass(frozen=True)
+class Worth:
+    """By how much a rung's loss differs from the one below it: the mean over seeds, and its interval.
+
+    Args:
+        nats: a token; below 0 is better.
+        low, high: of Student's interval of 95 % for differences of the same seed.
+        seeds: how many.
+    """
+
+    nats: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether 0 is outside the interval."""
+        return not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True, eq=False)
+class LadderMeasured:
+    """All runs, and how they were made.
+
+    Args:
+        runs: as they were measured.
+        steps: of each training; tokens: that it read; asked: tokens of the stories set aside.
+        command: that measured them; file: what it learned.
+    """
+
+    runs: Annotated[tuple[LadderRun, ...], Meta(max_length=200, description="a list of at most 200 objects")]
+    steps: Count
+    tokens: Count
+    asked: Count
+    command: Line
+    file: Line
+
+    def __post_init__(self) -> None:
+        seeds = {name: [run.seed for run in self.of(name)] for name in NAMES}
+        if len({tuple(found) for found in seeds.values()}) > 1 or len(seeds["paper"]) not in STUDENT:
+            raise ValueError(f"runs must have every rung with the same seeds, {min(STUDENT)} to {max(STUDENT)} of them")
+
+    def of(self, rung: str) -> tuple[LadderRun, ...]:
+        """Return the runs of a rung, in the order of their seeds."""
+        return tuple(sorted((run for run in self.runs if run.rung == rung), key=lambda run: run.seed))
+
+    def nats(self, rung: str) -> np.ndarray:
+        """Return the loss of a rung's runs, (seed,)."""
+        return np.array([run.nats for run in self.of(rung)])
+
+    def worth(self, rung: str) -> Worth | None:
+        """Return what a rung was worth; None for the lowest."""
+        place = NAMES.index(rung)
+        if not place:
+            return None
+        differences = self.nats(rung) - self.nats(NAMES[place - 1])
+        mean, count = float(differences.mean()), len(differences)
+        half = STUDENT[count] * float(differences.std(ddof=1)) / math.sqrt(count)
+        return Worth(mean, mean - half, mean + half, count)
+
+
+def write_ladder(path: Path, runs: Sequence[LadderRun], **head: Any) -> None:
+    """Write what was measured as JSON, a run a line; `head` has the other fields of LadderMeasured."""
+    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
+    lines.append('  "runs": [' + ",".join(f"\n    {json.dumps(asdict(run))}" for run in runs) + "\n  ]")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def ladder_measured(path: Path = FILE) -> LadderMeasured:
+    """Read what was measured, by default what is shipped in assets/measured.
+
+    Raises:
+        ValueError: the file is too large or holds impossible values.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+    try:
+        return checked(json.loads(path.read_text(encoding="utf-8")), LadderMeasured)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error!s:.300}") from error
