@@ -1,4 +1,4 @@
-"""Figures of the GPT page: many draws, what a cache keeps and saves, the lens by layers, and the causal mask at work.
+"""Figures of the GPT page: draws, what a cache keeps and saves, drafts, the lens by layers, and the mask at work.
 
 Arrays come from transformer_core.analysis.gpt.
 """
@@ -14,7 +14,11 @@ from pages.figures.heads import head_board
 from pages.figures.lens import stage_axis, stage_names
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
-from pages.figures.token_strip import PLACE, shortened
+from pages.figures.token_strip import PLACE, WHITE, shortened
+from transformer_core.analysis.gpt.draft import DraftedPass
+
+DRAFT_HUES = {"accepted": "#1c7a41", "own": "#2f62b8", "refused": HUES["key"], "unread": "#8d8996"}
+PASS, PASS_ROOM = 26, 110  # pixels of a row, and of what stands around them
 
 
 def draws_bars(
@@ -141,6 +145,52 @@ def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, wor
             tooltip=["way:N", "length:Q", alt.Tooltip("ms:Q", format=".2f", title=words["milliseconds"])],
         )
         .properties(width="container", height=280)
+    )
+
+
+def drafted_passes(passes: Sequence[DraftedPass], words: Mapping[str, str], *, columns: int) -> Filled:
+    """Draw each pass of the large model as a row: what it writes, and then, pale, what it refused.
+
+    Args:
+        words: accepted, own, refused, unread (proposed after a refused one); pass, place, token, kind.
+        columns: the most tokens that stand in a row.
+    """
+    cells = []
+    for number, one in enumerate(passes, 1):
+        written = [(label, "accepted") for label in one.guessed[: one.accepted]] + [(one.own, "own")]
+        dropped = zip(one.guessed[one.accepted :], ("refused", *["unread"] * len(one.guessed)), strict=False)
+        cells += [(number, place, *cell) for place, cell in enumerate((*written, *dropped), 1)]
+    rows, places, labels, kinds = zip(*cells, strict=True)
+    data = records(
+        row=rows,
+        column=places,
+        token=labels,
+        label=[shortened(label) for label in labels],
+        kind=[words[kind] for kind in kinds],
+        written=[kind in ("accepted", "own") for kind in kinds],
+    )
+    return Filled(_passes(tuple(words.items()), columns), {"cells": data}, height=PASS_ROOM + PASS * len(passes))
+
+
+@form
+def _passes(said: tuple[tuple[str, str], ...], columns: int) -> Chart:
+    words = dict(said)
+    kinds = [words[kind] for kind in DRAFT_HUES]
+    across = alt.X(
+        "column:O", title=words["place"], scale=alt.Scale(domain=list(range(1, columns + 1)), paddingInner=0.05)
+    )
+    up = alt.Y("row:O", title=words["pass"], scale=alt.Scale(paddingInner=0.12))
+    tooltip = [alt.Tooltip(f"{name}:N", title=words[name]) for name in ("token", "kind")]
+    legend = alt.Legend(orient="top", symbolType="square", labelLimit=400, columns=2)
+    hue = alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=list(DRAFT_HUES.values())), legend=legend)
+    base = named("cells").encode(x=across, y=up, tooltip=tooltip)
+    kept = base.transform_filter("datum.written").mark_text(font="monospace", fontSize=13, color=WHITE)
+    dropped = base.transform_filter("!datum.written").mark_text(font="monospace", fontSize=13)
+    return alt.layer(
+        base.mark_rect(cornerRadius=3).encode(
+            color=hue, opacity=alt.condition("datum.written", alt.value(1), alt.value(0.35))
+        ),
+        *(text.encode(text="label:N") for text in (kept, dropped)),
     )
 
 

@@ -1,6 +1,7 @@
-"""GPT: the next token, sampling, writing on, what is kept, verse, the answer layer by layer, and the causal mask."""
+"""GPT: the next token, sampling, writing on, the cache, drafts, verse, the answer layer by layer, and the mask."""
 
 from pages.gpt.cache import CACHE
+from pages.gpt.draft import DRAFT
 from pages.gpt.draw import DRAW
 from pages.gpt.lens import LENS
 from pages.gpt.mask import MASK
@@ -11,7 +12,7 @@ from pages.gpt.write import WRITE
 from pages.room import Page
 
 SITES = ("logits", "decoder.final_norm.*", "decoder.*")
-GPT = Page("gpt", header_of_gpt, (NEXT, DRAW, WRITE, CACHE, VERSE, LENS, MASK), sites=SITES)
+GPT = Page("gpt", header_of_gpt, (NEXT, DRAW, WRITE, CACHE, DRAFT, VERSE, LENS, MASK), sites=SITES)
 
 if __name__ == "__main__":
     GPT.show()

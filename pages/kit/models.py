@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from threading import Condition
@@ -48,6 +49,20 @@ _forgotten = 0  # how often all models were let go of
 LONGEST_CARD = 20_000
 MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
 RULE = re.compile(r"\s*:?-+:?\s*")
+
+
+@lru_cache(maxsize=64)
+def _vocabulary_of(folder: Path) -> str | None:
+    file = folder / "tokenizer.json"
+    return sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+
+
+def with_same_vocabulary(name: str) -> list[str]:
+    """Return the other models of this one's kind, in folders, whose file of the tokenizer is the same."""
+    folders, kind = model_folders(), kind_of(name)
+    own = _vocabulary_of(folders[name]) if name in folders else None
+    others = (other for other in folders if other != name and kind_of(other) == kind)
+    return [other for other in others if own is not None and _vocabulary_of(folders[other]) == own]
 
 
 def name_of_moment(run: str, frame: int | None = None) -> str:

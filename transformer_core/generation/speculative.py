@@ -1,16 +1,18 @@
-"""Speculative greedy decoding: each pass checks many words that were guessed from drafts of the target.
+"""Speculative greedy decoding: each pass checks many words that were guessed, by drafts of the target or a small model.
 
 The result is that of greedy decoding, in fewer passes. Stern et al. 2018, section 3 (there the model guesses
 its own next words); Leviathan et al. 2023 (a smaller model does); guesses looked up by the last words: Saxena 2023,
 prompt lookup decoding (there in the prompt).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from transformer_core.layers.cache import KeyValueCache
+from transformer_core.models.gpt import Gpt
 from transformer_core.models.translation import DecoderState, Translation
 from transformer_core.probe import Probe
 from transformer_core.trace import Trace
@@ -81,6 +83,79 @@ def greedy_from_drafts(
         yield SpeculativePass(tuple(found), logits[0, : len(found)], len(read_ids[0]), probe.trace)
         written += found
         state = after.truncated(len(written) - 1)
+
+
+Propose = Callable[[Sequence[int], int], Sequence[int]]  # of what was written, and how many words: the next ones
+
+
+def looked_up(written: Sequence[int], most: int) -> Sequence[int]:
+    """Propose what followed the last words where they stood before; nothing where the last one did not."""
+    return _guessed([written], written, most)
+
+
+class SmallModel:
+    """A model that proposes what it would write itself, word by word, with a cache of its own; see Propose."""
+
+    def __init__(self, model: Gpt) -> None:
+        self._model, self._read, self._state = model, [], KeyValueCache(model.config.n_layers)
+
+    @torch.inference_mode()
+    def __call__(self, written: Sequence[int], most: int) -> Sequence[int]:
+        """Return the likeliest words after what was written, one after another."""
+        alike = min(_alike(self._read, written), len(written) - 1)
+        state, coming, found = self._state.truncated(alike), list(written[alike:]), []
+        device = next(self._model.parameters()).device
+        for _ in range(most):
+            logits, state = self._model.advance(torch.tensor([coming], device=device), state)
+            coming = [int(logits[0].argmax())]
+            found += coming
+        self._read, self._state = [*written, *found[:-1]], state
+        return found
+
+
+@dataclass(frozen=True)
+class CheckedDraft:
+    """One pass over a draft.
+
+    Args:
+        guessed: the ids that were proposed.
+        accepted: how many of them, from the first on, the model would have written itself.
+        own: its word after those.
+    """
+
+    guessed: tuple[int, ...]
+    accepted: int
+    own: int
+
+
+@torch.inference_mode()
+def greedy_with_drafts(
+    model: Gpt, ids: Sequence[int], propose: Propose, *, length: int, most: int, eos_id: int | None
+) -> Iterator[CheckedDraft]:
+    """Write on as greedy does, checking so many proposed words a pass (Leviathan et al. 2023, algorithm 1, greedy).
+
+    Args:
+        ids: of the text that is written on, at least one.
+        propose: gives the next words; fewer than asked for, or none, are fine.
+        length: words proposed a pass.
+        most: words written in all; fewer where the model's max_len ends, or with eos_id.
+
+    Raises:
+        ValueError: a proposed id is outside the vocabulary.
+    """
+    device, written = next(model.parameters()).device, list(ids)
+    end = min(len(ids) + most, model.config.max_len)
+    state = model.start(torch.tensor([written[:-1]], device=device, dtype=torch.long))
+    while len(written) < end and (len(written) == len(ids) or written[-1] != eos_id):
+        guess = list(propose(written, min(length, end - len(written) - 1)))
+        logits, state = model.read(torch.tensor([[written[-1], *guess]], device=device), state)
+        own = logits[0].argmax(-1).tolist()
+        accepted = _alike(guess, own)
+        if eos_id in guess[:accepted]:
+            accepted = guess.index(eos_id)
+        yield CheckedDraft(tuple(guess), accepted, own[accepted])
+        written += own[: accepted + 1]
+        state = state.truncated(len(written) - 1)
 
 
 def _guessed(known: Sequence[Sequence[int]], written: Sequence[int], most: int) -> Sequence[int]:

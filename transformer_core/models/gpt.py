@@ -4,9 +4,12 @@ Radford et al. 2018 and 2019.
 Read next: transformer_core/generation/writer.py
 """
 
+from dataclasses import replace
+
+import torch
 from torch import Tensor, nn
 
-from transformer_core.config import ModelConfig
+from transformer_core.config import ModelConfig, require_range
 from transformer_core.layers.blocks import Stream
 from transformer_core.layers.cache import KeyValueCache
 from transformer_core.layers.initialization import initialize
@@ -61,6 +64,15 @@ class Gpt(nn.Module):
             self._read(source_ids, cache)
         return cache
 
+    def read(self, token_ids: Tensor, state: KeyValueCache) -> tuple[Tensor, KeyValueCache]:
+        """Read the next words and score the one after each.
+
+        Shapes:
+            token_ids: (batch, pos); returns: (batch, pos, vocab)
+        """
+        state = state.picked()
+        return self.output(self._read(token_ids, state)[:, -token_ids.shape[1] :]), state
+
     def advance(
         self, token_ids: Tensor, state: KeyValueCache, *, probe: Probe = SILENT
     ) -> tuple[Tensor, KeyValueCache]:
@@ -80,6 +92,20 @@ class Gpt(nn.Module):
     def has_room(self, state: KeyValueCache, count: int) -> bool:
         """Return whether max_len leaves room for so many more words."""
         return state.length + count <= self.config.max_len
+
+    def first_layers(self, count: int) -> "Gpt":
+        """Return a model of the first layers, the last norm and the output matrix; it shares their weights.
+
+        Raises:
+            ValueError: count is not from 1 to n_layers.
+        """
+        require_range("count", count, 1, self.config.n_layers)
+        with torch.device("meta"):
+            short = Gpt(replace(self.config, n_layers=count, windows=self.config.windows[:count]))
+        short.decoder.embedding, short.output = self.decoder.embedding, self.output
+        short.decoder.stack.final_norm = self.decoder.stack.final_norm
+        short.decoder.stack.layers = nn.ModuleList(self.decoder.stack.layers[:count])
+        return short.train(self.training)
 
     def _read(self, token_ids: Tensor, cache: KeyValueCache, probe: Probe = SILENT) -> Tensor:
         if not self.config.causal:

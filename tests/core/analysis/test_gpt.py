@@ -14,6 +14,7 @@ from transformer_core.analysis.gpt import cache as cache_module
 from transformer_core.analysis.gpt import kept_logits as kept_module
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, period_of, written_on
+from transformer_core.analysis.gpt.draft import drafted
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
@@ -324,3 +325,52 @@ REFUSED = [
 def test_what_cannot_be_asked_is_told(call, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+@pytest.mark.parametrize("options", ["", "llama", "window", "gemma2"])
+@pytest.mark.parametrize("proposed", ["itself", "other", "layers", "text"])
+def test_a_text_with_drafts_is_the_text_without_them_in_no_more_passes(options: str, proposed: str) -> None:
+    bundle = bundle_of(**TODAY.get(options, {}))
+    other = Bundle("other", made(Gpt, seed=1, vocab_size=TOKENIZER.vocab_size, max_len=24), TOKENIZER)
+    found = drafted(
+        prompt=Prompt(bundle, TEXT[:4], 4),
+        drafter={"itself": bundle, "other": other}.get(proposed),
+        layers=1 if proposed == "layers" else None,
+        length=3,
+        steps=16,
+    )
+    assert found.same == found.tokens > 0
+    assert found.tokens == found.accepted + len(found.passes)
+    assert all(one.accepted <= len(one.guessed) <= 3 for one in found.passes)
+    if proposed == "itself":
+        assert found.accepted == found.tokens - len(found.passes)
+        assert len(found.passes) == math.ceil(found.tokens / 4)
+        assert (found.share, found.weights) == (1.0, len(found.passes) + found.guessed)
+    if proposed == "text":
+        assert found.share == 0
+    if proposed == "layers":
+        short, whole = bundle.model.first_layers(1), bundle.model
+        numbers = [sum(parameter.numel() for parameter in model.parameters()) for model in (short, whole)]
+        assert found.share == numbers[0] / numbers[1]
+
+
+def test_drafts_end_with_the_models_room_and_refuse_another_vocabulary() -> None:
+    asked = {"drafter": None, "layers": None, "length": 4}
+    assert drafted(prompt=Prompt(BUNDLE, TEXT, N), **asked).tokens == 24 - N
+    assert drafted(prompt=Prompt(BUNDLE, TEXT + TEXT, 24), **asked).tokens == 0
+    with pytest.raises(ValueError, match=r"drafter has 13 tokens; it must have \d+, as the model has"):
+        drafted(prompt=ASKED["prompt"], **asked | {"drafter": Bundle("other", made(Gpt), TOKENIZER)})
+    with pytest.raises(ValueError, match="length=9 must be from 1 to 8"):
+        drafted(prompt=ASKED["prompt"], **asked | {"length": 9})
+    with pytest.raises(ValueError, match="count=3 must be from 1 to 2"):
+        drafted(prompt=ASKED["prompt"], **asked | {"layers": 3})
+
+
+def test_the_first_layers_are_those_of_the_model() -> None:
+    ids = torch.tensor([TOKENIZER.encode(TEXT).ids])
+    whole, short = BUNDLE.model, BUNDLE.model.first_layers(1)
+    with torch.inference_mode():
+        _, trace = capture(whole, ids, sites=("decoder.layer0.residual",))
+        due = whole.output(whole.decoder.stack.final_norm(trace["decoder.layer0.residual"]))
+        torch.testing.assert_close(short(ids), due)
+        torch.testing.assert_close(whole.first_layers(2)(ids), whole(ids))

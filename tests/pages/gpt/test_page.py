@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -26,6 +27,7 @@ from tests.helpers.pages import asks, first_screen, matrices, metrics, minus, re
 from transformer_core.analysis.gpt.cache import kept_of_text
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
 from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
+from transformer_core.analysis.gpt.draft import drafted
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
 from transformer_core.analysis.gpt.verse import measured_looks
@@ -167,6 +169,39 @@ def test_the_cache_is_shown_with_the_bytes_of_more_heads_and_fewer(
     for other in found.here:
         assert f"{other / 2**10:.1f} KiB" in told(app)
     assert (said["gpt.cache_window"].format(spare=64) in told(app)) == (options == "window")
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [({"gpt_drafter": "gpt-draft"}, "en"), ({"gpt_drafter": "layers", "gpt_draft_layers": "3"}, "zh")],
+)
+def test_drafts_are_drawn_and_counted(query: dict[str, str], language: str) -> None:
+    app, said = opened("draft", model="gpt", lang=language, gpt_draft_length="3", **query), words(language)
+    bundle, layers = open_bundle("gpt"), query.get("gpt_draft_layers")
+    found = drafted(
+        prompt=Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))),
+        drafter=None if layers else open_bundle("gpt-draft"),
+        layers=int(layers) if layers else None,
+        length=3,
+        steps=32,
+    )
+    (chart,) = app.get("vega_lite_chart")
+    cells = pa.ipc.open_stream(chart.proto.datasets[0].data.data).read_all().to_pylist()
+    kinds = [cell["kind"] for cell in cells]
+    assert kinds.count(said["gpt.draft_accepted"]) == found.accepted
+    assert kinds.count(said["gpt.draft_own"]) == len(found.passes)
+    assert len(cells) == found.guessed + len(found.passes)
+    written = bundle.tokenizer.encode(found.text).labels
+    assert [cell["token"] for cell in cells if cell["written"]] == [*written]
+    assert found.same == found.tokens == 32
+    assert f"{found.accepted / found.guessed:.0%}" in told(app)
+    assert f"{found.weights:.1f}" in told(app)
+
+
+def test_a_text_without_room_is_told_that_drafts_have_none() -> None:
+    app = opened("draft", text=TEXT * 20)
+    assert not app.exception
+    assert words("en")["gpt.draft_full"].format(most=128) in told(app)
 
 
 def test_the_lens_shows_the_surprisal_with_and_without_the_last_layer() -> None:
