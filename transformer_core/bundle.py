@@ -72,7 +72,6 @@ DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DEFAULT_MAX_BYTES = 2 << 30
 MOST_PARAMETERS = 650_000_000  # 2.6 GB in float32, whatever the file has; BERT large has 335 million, Qwen 3 0.6B 596
 MOST_HEADS = 2_048  # of all layers; their weights for 128 tokens take 134 MB; GPT-2's largest model has 1,200
-MOST_EXPERTS = 2_048  # of all layers: each is a module; OLMoE has 1,024
 MOST_ENTRIES = 262_144  # scores of as many words for 128 tokens take 134 MB
 
 
@@ -272,13 +271,8 @@ def needed_shapes(where: str, kind: type[nn.Module], config: ModelConfig) -> dic
         BundleError: the model is larger than any that is opened, or a pass over a text would be.
     """
     heads = getattr(config, "n_layers", 1) * getattr(config, "n_heads", 1)
-    experts = getattr(config, "n_layers", 1) * getattr(config, "n_experts", 0)
     entries = max(config.vocab_size, getattr(config, "target_vocab_size", 0))
-    for named, count, most in (
-        ("n_layers x n_heads", heads, MOST_HEADS),
-        ("n_layers x n_experts", experts, MOST_EXPERTS),
-        ("vocab_size", entries, MOST_ENTRIES),
-    ):
+    for named, count, most in (("n_layers x n_heads", heads, MOST_HEADS), ("vocab_size", entries, MOST_ENTRIES)):
         if count > most:
             raise BundleError(f"{where}: the model has {named}={count:,}; at most {most:,} are opened")
     with torch.device("meta"):

@@ -31,6 +31,7 @@ Classes = Annotated[int, Meta(ge=1, le=100_000)]
 Heads = Annotated[int, Meta(ge=1, le=1_024)]
 Positive = Annotated[float, Meta(gt=0, le=1e9, description="a number, more than 0 and at most 1e+09")]
 Window = Annotated[int, Meta(ge=1, le=131_072)]
+MOST_EXPERTS = 2_048  # of all layers: each is a module; OLMoE has 1,024
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -320,6 +321,11 @@ class ModelConfig:
             raise ValueError("n_experts=1 must be 0 or at least 2: of one expert a router has nothing to choose")
         if not 1 <= self.n_active_experts <= self.n_experts:
             raise ValueError(f"n_active_experts={self.n_active_experts} must be from 1 to n_experts={self.n_experts}")
+        if (experts := self.n_layers * self.n_experts) > MOST_EXPERTS:
+            raise ValueError(
+                f"n_layers={self.n_layers} times n_experts={self.n_experts} is {experts:,}; "
+                f"it must be at most {MOST_EXPERTS:,}"
+            )
         if self.shared_gate and not self.shared_d_ff:
             raise ValueError("shared_gate=True goes with a shared expert alone; shared_d_ff=0 must be at least 1")
 
