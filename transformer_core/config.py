@@ -31,6 +31,7 @@ Classes = Annotated[int, Meta(ge=1, le=100_000)]
 Heads = Annotated[int, Meta(ge=1, le=1_024)]
 Positive = Annotated[float, Meta(gt=0, le=1e9, description="a number, more than 0 and at most 1e+09")]
 Window = Annotated[int, Meta(ge=1, le=131_072)]
+MOST_EXPERTS = 2_048  # of all layers: each is a module; OLMoE has 1,024
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -78,7 +79,7 @@ class ModelConfig:
         n_kv_heads: heads of keys and values, each read by n_heads // n_kv_heads heads in a row; None means n_heads,
             1 is multi-query (Shazeer 2019), any other number grouped-query attention (Ainslie et al. 2023).
         d_head: width of one head; None means d_model // n_heads, any other width is free.
-        d_ff: width of the feed-forward layer's inside.
+        d_ff: width of the feed-forward layer's inside; of a mixture, of each expert's.
         n_layers: blocks of the encoder, and of the decoder where there is one.
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
@@ -116,6 +117,13 @@ class ModelConfig:
         norm_eps: the small number that keeps the normalisation from dividing by zero, at most 1.
         activation: of the feed-forward layer.
         gated: the activation's output is multiplied by a second linear map of the input (Shazeer 2020, eq. 5 and 6).
+        n_experts: feed-forward layers between which a router chooses for each token (Shazeer et al. 2017); 0: one layer
+            and no router.
+        n_active_experts: how many of them compute a token.
+        expert_weights_sum_to_one: the chosen experts' probabilities are divided by their sum (Mixtral). With one active
+            expert every weight is then 1, and only the balance of load teaches the router.
+        shared_d_ff: width of an expert that every token reads besides; 0: none.
+        shared_gate: that expert's output is multiplied by a sigmoid of the input (Qwen 2 MoE).
         residual: False removes every residual connection.
         scoring: "dot_product" (the paper) or "additive" (Bahdanau et al. 2015).
         scale_scores: divide dot products by sqrt(d_head).
@@ -176,6 +184,11 @@ class ModelConfig:
     parallel: bool = False
     activation: Activation = "gelu"
     gated: bool = False
+    n_experts: Annotated[int, Meta(ge=0, le=1_024)] = 0
+    n_active_experts: Annotated[int, Meta(ge=0, le=1_024)] = 0
+    expert_weights_sum_to_one: bool = False
+    shared_d_ff: Annotated[int, Meta(ge=0, le=262_144)] = 0
+    shared_gate: bool = False
     residual: bool = True
     scoring: Scoring = "dot_product"
     scale_scores: bool = True
@@ -247,6 +260,7 @@ class ModelConfig:
         object.__setattr__(self, "windows", tuple(self.windows))
         self._check_fit(d_head)
         self._check_heads()
+        self._check_experts()
         self._check_rotary(d_head)
         object.__setattr__(self, "d_head", d_head)
         object.__setattr__(self, "target_vocab_size", self.target_vocab_size or self.vocab_size)
@@ -296,6 +310,24 @@ class ModelConfig:
                     raise ValueError(f"{name}={getattr(self, name)} goes with scoring='dot_product' alone")
         if self.score_width is not None and not self.scale_scores:
             raise ValueError(f"score_width={self.score_width} must be None with scale_scores=False")
+
+    def _check_experts(self) -> None:
+        if not self.n_experts:
+            for name in ("n_active_experts", "expert_weights_sum_to_one", "shared_d_ff", "shared_gate"):
+                if value := getattr(self, name):
+                    raise ValueError(f"{name}={value} goes with experts alone; n_experts=0 must be at least 2")
+            return
+        if self.n_experts == 1:
+            raise ValueError("n_experts=1 must be 0 or at least 2: of one expert a router has nothing to choose")
+        if not 1 <= self.n_active_experts <= self.n_experts:
+            raise ValueError(f"n_active_experts={self.n_active_experts} must be from 1 to n_experts={self.n_experts}")
+        if (experts := self.n_layers * self.n_experts) > MOST_EXPERTS:
+            raise ValueError(
+                f"n_layers={self.n_layers} times n_experts={self.n_experts} is {experts:,}; "
+                f"it must be at most {MOST_EXPERTS:,}"
+            )
+        if self.shared_gate and not self.shared_d_ff:
+            raise ValueError("shared_gate=True goes with a shared expert alone; shared_d_ff=0 must be at least 1")
 
     def _check_rotary(self, d_head: int) -> None:
         if self.positions != "rotary":

@@ -138,6 +138,8 @@ BA = "Ba et al. 2016, eq. 4"
 BA_IN_TORCH = f"{BA}, without the epsilon that torch adds"
 ZHANG = "Zhang and Sennrich 2019"
 SHAZEER = "Shazeer 2020"
+EXPERTS = ("batch", "pos", "expert")
+SPARSE = "Shazeer et al. 2017"
 
 SITES: dict[str, Site] = {
     "token_ids": Site(("batch", "pos"), r"t_i", f"{VASWANI}, section 3.4", "the vocabulary ids read", "id"),
@@ -315,6 +317,42 @@ SITES: dict[str, Site] = {
         f"{VASWANI}, eq. 2; gated: {SHAZEER}, eq. 6",
         "the feed-forward layer's inside after its activation",
         lens_name="blocks.{layer}.mlp.hook_post",
+    ),
+    "router_scores": Site(
+        EXPERTS, r"xW_r", f"{SPARSE}, eq. 4, without its noise", "how well each expert of a mixture fits each token"
+    ),
+    "router_probabilities": Site(
+        EXPERTS,
+        r"p_e=\mathrm{softmax}_e(xW_r)",
+        "Fedus et al. 2022, eq. 1",
+        "the share of each expert, before the largest are chosen",
+        "probability",
+    ),
+    "expert_weights": Site(
+        EXPERTS,
+        r"g_e=p_e\ \text{of the largest } k,\ \text{else } 0;\quad \text{summing to 1: } g_e/\sum_f g_f",
+        "Fedus et al. 2022, eq. 2; summing to 1: Jiang et al. 2024, section 2.1",
+        "what each chosen expert's output is multiplied by; 0: it does not read the token",
+        "probability",
+    ),
+    "expert_outputs": Site(
+        ("batch", "expert", "pos", "d_model"),
+        r"E_e(x)\ \text{where } g_e\neq0,\ \text{else } 0",
+        f"{SPARSE}, eq. 1",
+        "what each expert makes of the tokens that it was chosen for; 0 for all others",
+    ),
+    "shared_gate": Site(
+        ("batch", "pos", "one"),
+        r"\sigma(xw)",
+        "Qwen Team 2024, released code",
+        "how far the shared expert's output is let through",
+        "probability",
+    ),
+    "shared_output": Site(
+        STREAM,
+        r"E_s(x);\quad \text{gated: } \sigma(xw)\,E_s(x)",
+        "Dai et al. 2024, section 3.2; gated: Qwen Team 2024, released code",
+        "what the expert that reads every token adds to the mixture",
     ),
     "memory": Site(STREAM, r"\mathrm{Encoder}(x)", f"{VASWANI}, section 3.1", "what the encoder hands to the decoder"),
     "cls_embedding": Site(

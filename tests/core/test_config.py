@@ -24,7 +24,11 @@ LARGEST = {
     "max_len": 131_072,
     "n_segments": 64,
     "n_classes": 100_000,
+    "n_experts": 1_024,
+    "n_active_experts": 1_024,
+    "shared_d_ff": 262_144,
 }
+MAY_BE_ZERO = {"n_segments", "n_experts", "n_active_experts", "shared_d_ff"}
 FLAGS = [field.name for field in dataclasses.fields(ModelConfig) if isinstance(field.default, bool)]
 
 ERRORS = [
@@ -74,6 +78,27 @@ ERRORS = [
     ({"scoring": "cosine"}, "scoring='cosine' is unknown; it must be one of 'dot_product', 'additive'"),
     ({"pooling": "max"}, "pooling='max' is unknown; it must be one of 'cls', 'mean'"),
     ({"pooling": ["cls"]}, "pooling=['cls'] is unknown; it must be one of 'cls', 'mean'"),
+    ({"n_experts": 4}, "n_active_experts=0 must be from 1 to n_experts=4"),
+    ({"n_experts": 4, "n_active_experts": 5}, "n_active_experts=5 must be from 1 to n_experts=4"),
+    (
+        {"n_experts": 1, "n_active_experts": 1},
+        "n_experts=1 must be 0 or at least 2: of one expert a router has nothing to choose",
+    ),
+    (
+        {"n_layers": 256, "n_experts": 1_024, "n_active_experts": 2},
+        "n_layers=256 times n_experts=1024 is 262,144; it must be at most 2,048",
+    ),
+    ({"n_active_experts": 2}, "n_active_experts=2 goes with experts alone; n_experts=0 must be at least 2"),
+    ({"shared_d_ff": 8}, "shared_d_ff=8 goes with experts alone; n_experts=0 must be at least 2"),
+    ({"shared_gate": True}, "shared_gate=True goes with experts alone; n_experts=0 must be at least 2"),
+    (
+        {"expert_weights_sum_to_one": True},
+        "expert_weights_sum_to_one=True goes with experts alone; n_experts=0 must be at least 2",
+    ),
+    (
+        {"n_experts": 4, "n_active_experts": 1, "shared_gate": True},
+        "shared_gate=True goes with a shared expert alone; shared_d_ff=0 must be at least 1",
+    ),
 ]
 
 
@@ -86,13 +111,13 @@ def test_every_error_names_the_values(changes, message):
 @pytest.mark.parametrize("name", LARGEST)
 @pytest.mark.parametrize("value", [-1, 2.0, True, False, "8", 10**12, float("nan")])
 def test_sizes_are_whole_numbers_within_bounds(name, value):
-    smallest = 0 if name == "n_segments" else 1
+    smallest = 0 if name in MAY_BE_ZERO else 1
     message = f"{name}={value!r} must be a whole number from {smallest} to {LARGEST[name]}"
     with pytest.raises(ValueError, match=exactly(message)):
         ModelConfig(**({"vocab_size": 13} | {name: value}))
 
 
-@pytest.mark.parametrize("name", sorted(set(LARGEST) - {"n_segments"}))
+@pytest.mark.parametrize("name", sorted(set(LARGEST) - MAY_BE_ZERO))
 def test_no_size_is_zero(name):
     with pytest.raises(ValueError, match=exactly(f"{name}=0 must be a whole number from 1 to {LARGEST[name]}")):
         ModelConfig(**({"vocab_size": 13} | {name: 0}))

@@ -272,7 +272,13 @@ def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
         "d_head": config.d_head,
         "d_model": config.d_model,
     }
-    sizes |= {"d_ff": config.d_ff, "one": 1, "bound": 2, "class": 2 if kind is Bert else config.n_classes}
+    sizes |= {
+        "d_ff": config.d_ff,
+        "expert": config.n_experts,
+        "one": 1,
+        "bound": 2,
+        "class": 2 if kind is Bert else config.n_classes,
+    }
     sizes["vocab"] = config.target_vocab_size if kind is Translation else config.vocab_size
     ids = inputs(kind, batch=BATCH, source=SOURCE, target=TARGET)
     return capture(model, *ids)[1], sizes

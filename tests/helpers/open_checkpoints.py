@@ -61,6 +61,11 @@ SIZES |= dict.fromkeys(
 SIZES["Qwen2"] = {name: size for name, size in TODAY.items() if name != "head_dim"}
 SIZES["GPTNeoX"] = SIZES["Qwen2"] | {"hidden_size": 32}
 SIZES["Phi3"] = SIZES["Olmo2"] = SIZES["Qwen2"]
+MOE = {"num_experts": 5, "moe_intermediate_size": 20}
+SIZES["Mixtral"] = TODAY | {"num_local_experts": 5, "num_experts_per_tok": 2}
+SIZES["Qwen3Moe"] = TODAY | MOE | {"num_experts_per_tok": 3}
+SIZES["Qwen2Moe"] = SIZES["Qwen2"] | MOE | {"num_experts_per_tok": 2, "shared_expert_intermediate_size": 28}
+SIZES["Olmoe"] = SIZES["Qwen2"] | {"num_experts": 6, "num_experts_per_tok": 2}
 SIZES["Gemma3"] = SIZES["Gemma3"] | {"query_pre_attn_scalar": 9}
 SIZES["Roberta"] = SIZES["XLMRoberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
 PIECES = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "glass", "##es", "cafe", "café", "你", "好", "!", "😀"]
@@ -81,7 +86,7 @@ def lively(model: torch.nn.Module) -> None:
 
 def made(architecture: str, **changes: Any) -> Any:
     """Make a lively model of theirs, in evaluation mode."""
-    family = next(name for name in SIZES if architecture.startswith(name))
+    family = max((name for name in SIZES if architecture.startswith(name)), key=len)
     config_class = "Gemma3TextConfig" if family == "Gemma3" else f"{family}Config"
     config = getattr(transformers, config_class)(**({"vocab_size": VOCAB} | SIZES[family] | changes))
     config._attn_implementation = "eager"

@@ -1,5 +1,6 @@
 """Parameter counts: how many parameters each part of a model has."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ PARTS = {
     "embeddings": ("embedding.",),
 }
 REST = "heads"
+EXPERT = re.compile(r"\.experts\.(\d+)\.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +23,17 @@ class Inventory:
     """How many parameters each part of a model has.
 
     Shapes:
-        counts: (part,)
+        counts, active: (part,)
 
     Args:
         parts: entries of PARTS and "heads", those that the model has, the largest first.
         counts: a matrix that two parts share counts once, as the embedding's.
+        active: those that compute one token: of a mixture's experts, as many as a token chooses.
     """
 
     parts: tuple[str, ...]
     counts: np.ndarray
+    active: np.ndarray
 
     @property
     def shares(self) -> np.ndarray:
@@ -44,8 +48,12 @@ def _part_of(name: str) -> str:
 def count_parts(*, bundle: Bundle) -> Inventory:
     """Count the parameters of a model by the part they belong to."""
     counts: dict[str, int] = {}
+    idle: dict[str, int] = {}
     for name, parameter in bundle.model.named_parameters():
-        part = _part_of(name)
+        part, expert = _part_of(name), EXPERT.search(name)
         counts[part] = counts.get(part, 0) + parameter.numel()
+        if expert and int(expert[1]) >= bundle.config.n_active_experts:  # all experts have one size
+            idle[part] = idle.get(part, 0) + parameter.numel()
     ordered = sorted(counts, key=counts.__getitem__, reverse=True)
-    return Inventory(tuple(ordered), np.array([counts[part] for part in ordered]))
+    active = np.array([counts[part] - idle.get(part, 0) for part in ordered])
+    return Inventory(tuple(ordered), np.array([counts[part] for part in ordered]), active)

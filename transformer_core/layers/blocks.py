@@ -15,7 +15,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.cache import KeyValueCache, LayerCache
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.feed_forward import FeedForward
+from transformer_core.layers.feed_forward import feed_forward_from
 from transformer_core.layers.masks import HIDDEN
 from transformer_core.layers.normalization import AnyNorm, make_norm
 from transformer_core.probe import SILENT, Probe
@@ -100,18 +100,6 @@ class AddNorm(nn.Module):
     def after(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Map the residual sum (batch, pos, d_model) to what the next sublayer reads."""
         return self.norm(x, probe=probe.at("norm")) if self.norm is not None and self.norm_order == "post" else x
-
-
-def feed_forward_from(config: ModelConfig) -> FeedForward:
-    """Make the feed-forward layer that a config describes."""
-    return FeedForward(
-        config.d_model,
-        config.d_ff,
-        activation=config.activation,
-        gated=config.gated,
-        dropout=config.dropout_elsewhere,
-        bias=config.bias,
-    )
 
 
 class EncoderBlock(nn.Module):

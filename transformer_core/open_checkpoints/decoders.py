@@ -1,11 +1,12 @@
 """Decoders of today: rotary positions, most with the root mean square norm, a gate and few heads of keys and values.
 
 Touvron et al. 2023 (Llama); Jiang et al. 2023 (Mistral); Qwen Team 2024 and 2025; Gemma Team 2024 and 2025; Abdin et
-al. 2024 (Phi-3); OLMo Team 2025; Biderman et al. 2023 (Pythia, a GPT-NeoX).
+al. 2024 (Phi-3); OLMo Team 2025; Biderman et al. 2023 (Pythia, a GPT-NeoX). Mixtures of experts: Jiang et al. 2024
+(Mixtral); Muennighoff et al. 2024 (OLMoE).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from transformer_core.config import ModelConfig
@@ -25,6 +26,8 @@ GATED = {
     "feed_forward.inner_proj": "mlp.up_proj",
     "feed_forward.outer_proj": "mlp.down_proj",
 }
+EXPERT = {"gate_proj": "gate_proj", "inner_proj": "up_proj", "outer_proj": "down_proj"}
+MIXTRAL_EXPERT = {"gate_proj": "w1", "inner_proj": "w3", "outer_proj": "w2"}
 NORMS_BEFORE = {"self_attention_norm.norm": "input_layernorm", "feed_forward_norm.norm": "post_attention_layernorm"}
 NORMS_AFTER = {
     "self_attention_norm.output_norm": "post_attention_layernorm",
@@ -204,6 +207,57 @@ def _olmo2(settings: ConfigJson) -> dict[str, Any]:
     }
 
 
+def _mixture(settings: ConfigJson, sums_to_one: bool) -> dict[str, Any]:
+    """Return the entries of a mixture of experts, which each of its layers must be."""
+    for name, usual in (("decoder_sparse_step", 1), ("mlp_only_layers", [])):
+        if (value := settings.get(name, usual)) != usual:
+            raise BundleError(f"{settings.where}: {name}={value!r:.60} is not supported; supported: {usual}")
+    counted = settings.get("num_experts", settings.get("num_local_experts"))
+    return {
+        "n_experts": settings.need("num_experts") if counted is None else counted,
+        "n_active_experts": settings.need("num_experts_per_tok"),
+        "expert_weights_sum_to_one": sums_to_one,
+    }
+
+
+def _mixtral(settings: ConfigJson) -> dict[str, Any]:
+    return _mistral(settings) | {"norm_eps": settings.get("rms_norm_eps", 1e-5)} | _mixture(settings, True)
+
+
+def _qwen2_moe(settings: ConfigJson) -> dict[str, Any]:
+    first, within = settings.get("max_window_layers", 28), settings.flag("use_sliding_window", False)
+    windows = _windows(settings, lambda layer: isinstance(first, int) and layer < first and layer % 2 == 0)
+    return {
+        "activation": settings.activation("hidden_act", "silu"),
+        "windows": windows if within else (),
+        "query_key_value_bias": settings.flag("qkv_bias", True),
+        "d_ff": settings.need("moe_intermediate_size"),
+        "shared_d_ff": settings.need("shared_expert_intermediate_size"),
+        "shared_gate": True,
+        **_mixture(settings, settings.flag("norm_topk_prob", False)),
+    }
+
+
+def _qwen3_moe(settings: ConfigJson) -> dict[str, Any]:
+    _no_bias(settings)
+    return {
+        "activation": settings.activation("hidden_act", "silu"),
+        "windows": _windows(settings, lambda layer: True) if settings.flag("use_sliding_window", False) else (),
+        "query_key_norm": "head",
+        "d_ff": settings.need("moe_intermediate_size"),
+        **_mixture(settings, settings.flag("norm_topk_prob", False)),
+    }
+
+
+def _olmoe(settings: ConfigJson) -> dict[str, Any]:
+    if settings.get("clip_qkv") is not None:
+        raise BundleError(
+            f"{settings.where}: clip_qkv={settings.get('clip_qkv')!r:.60} is not supported; it must be null"
+        )
+    mixture = _mixture(settings, settings.flag("norm_topk_prob", False))
+    return _olmo2(settings) | {"norm_order": "pre"} | mixture
+
+
 def _neox(settings: ConfigJson) -> dict[str, Any]:
     if not settings.flag("attention_bias", True):
         raise BundleError(f"{settings.where}: attention_bias=false is not supported; supported: true")
@@ -222,8 +276,27 @@ def _usual_layer(config: ModelConfig) -> Origins:
     """Return the origins of one layer, by the names that all families but Phi-3 and GPT-NeoX use."""
     of_own = config.bias if config.query_key_value_bias is None else config.query_key_value_bias
     norms = NORMS[config.norm_order] | (QUERY_KEY_NORMS if config.query_key_norm != "none" else {})
-    maps = (both if of_own else weights)(ATTENTION) | (both if config.bias else weights)(OUTPUT | GATED)
+    inside = _experts(config, "mlp", EXPERT) if config.n_experts else GATED
+    maps = (both if of_own else weights)(ATTENTION) | (both if config.bias else weights)(OUTPUT | inside)
     return maps | weights(norms)
+
+
+def _experts(config: ModelConfig, scope: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the linear maps of a mixture, ours to theirs.
+
+    Args:
+        names: of an expert's maps.
+    """
+    experts = {f"experts.{n}": f"experts.{n}" for n in range(config.n_experts)}
+    if config.shared_d_ff:
+        experts["shared"] = "shared_expert"
+    routing = {"router": "gate"} | ({"shared_gate": "shared_expert_gate"} if config.shared_gate else {})
+    maps = routing | {f"{to}.{ours}": f"{of}.{own}" for to, of in experts.items() for ours, own in names.items()}
+    return {f"feed_forward.{ours}": f"{scope}.{theirs}" for ours, theirs in maps.items()}
+
+
+def _mixtral_layer(config: ModelConfig) -> Origins:
+    return weights(ATTENTION | OUTPUT | NORMS_BEFORE | _experts(config, "block_sparse_moe", MIXTRAL_EXPERT))
 
 
 def _gemma_layer(config: ModelConfig) -> Origins:
@@ -322,6 +395,10 @@ DECODERS = (
     _family("gemma3_text", "Gemma3", _gemma3, _gemma_layer, plus=1.0),
     _family("phi3", "Phi3", _mistral, _phi3_layer),
     _family("olmo2", "Olmo2", _olmo2),
+    _family("mixtral", "Mixtral", _mixtral, _mixtral_layer),
+    _family("qwen2_moe", "Qwen2Moe", _qwen2_moe),
+    _family("qwen3_moe", "Qwen3Moe", _qwen3_moe),
+    _family("olmoe", "Olmoe", _olmoe),
     _family(
         "gpt_neox",
         "GPTNeoX",

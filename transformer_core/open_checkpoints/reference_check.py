@@ -121,7 +121,7 @@ def check_against_reference(bundle: Bundle, text: str = SAMPLE) -> Trust:
     """
     texts = _texts(bundle.tokenizer)
     asked = _asked(bundle, text, texts[-MOST_COMPUTED:])
-    probe = Probe(("*weights",))
+    probe = Probe(("*.weights",))
     bundle.model(*asked[0].inputs, probe=probe)
     sums = [tensor.cpu().double().sum(-1) for _, tensor in probe.trace.items()]
     row_sums = max((float((total - 1).abs().max()) for total in sums), default=None)

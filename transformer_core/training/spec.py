@@ -43,6 +43,8 @@ BOUNDS = {
     "d_model": (8, 512),
     "n_heads": (1, 16),
     "d_ff": (8, 2_048),
+    "n_experts": (0, 8),
+    "shared_d_ff": (0, 2_048),
     "n_layers": (1, 12),
     "max_len": (8, 512),
     "batch_size": (4, 512),
@@ -276,7 +278,7 @@ class RunSpec:
         check_fields(self)
         if not self.name.strip():
             raise ValueError(f"name={self.name!r} must have 1 to {LONGEST_NAME} characters")
-        for name in ("d_model", "n_heads", "d_ff", "n_layers", "max_len"):
+        for name in ("d_model", "n_heads", "d_ff", "n_experts", "shared_d_ff", "n_layers", "max_len"):
             require_within(name, getattr(self.model, name))
         for name in ("batch_size", "epochs"):
             require_within(name, getattr(self.training, name))

@@ -232,6 +232,20 @@ def test_all_parameters_are_counted(kind: str) -> None:
     assert found.shares.sum() == pytest.approx(1)
 
 
+def test_of_a_mixture_as_many_experts_count_as_active_as_a_token_chooses() -> None:
+    sizes = {"n_experts": 5, "n_active_experts": 2, "shared_d_ff": 7, "shared_gate": True, "gated": True}
+    model = made(Gpt, bias=False, **sizes)
+    found, config = count_parts(bundle=Bundle("x", model, small_tokenizer())), model.config
+    counts, active = (dict(zip(found.parts, numbers, strict=True)) for numbers in (found.counts, found.active))
+    routing = config.d_model * 5 + 3 * config.d_model * 7 + config.d_model
+    expert = 3 * config.d_model * config.d_ff
+    assert counts["feed_forward"] == config.n_layers * (5 * expert + routing)
+    assert active["feed_forward"] == config.n_layers * (2 * expert + routing)
+    assert {part: n for part, n in counts.items() if part != "feed_forward"} == {
+        part: n for part, n in active.items() if part != "feed_forward"
+    }
+
+
 def test_the_parts_of_a_gpt() -> None:
     model = made(Gpt)
     found = count_parts(bundle=Bundle("x", model, small_tokenizer()))

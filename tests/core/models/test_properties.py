@@ -267,17 +267,27 @@ def curve(kind, seed: int, steps: int, **changes) -> list[float]:
     return losses
 
 
-OVERFITTED = list(product(LOSSES, ("pre", "post")))
+OVERFITTED = list(product(LOSSES, ("pre", "post"), (0, 3)))
 
 
-@pytest.mark.parametrize(("kind", "norm_order"), nightly_but(OVERFITTED, [(Classifier, "post"), (Gpt, "pre")]))
-def test_one_batch_can_be_overfitted(kind, norm_order):
-    losses = curve(kind, 0, 60, norm_order=norm_order)
+@pytest.mark.parametrize(
+    ("kind", "norm_order", "n_experts"),
+    nightly_but(OVERFITTED, [(Classifier, "post", 0), (Gpt, "pre", 0), (Gpt, "pre", 3)]),
+)
+def test_one_batch_can_be_overfitted(kind, norm_order, n_experts):
+    losses = curve(kind, 0, 60, norm_order=norm_order, n_experts=n_experts, n_active_experts=min(n_experts, 2))
     assert losses[-1] < 0.1 < 0.3 < losses[0]
 
 
 @each_task
-@pytest.mark.parametrize("changes", [{}, {"scoring": "additive", "positions": "learned", "n_segments": 2}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"scoring": "additive", "positions": "learned", "n_segments": 2},
+        {"n_experts": 3, "n_active_experts": 3, "gated": True, "shared_d_ff": 8, "shared_gate": True},
+    ],
+)
 def test_every_parameter_gets_a_gradient(kind, changes):
     torch.manual_seed(0)
     model = kind(tiny(embedding_norm=True, **changes))

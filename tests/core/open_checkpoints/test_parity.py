@@ -71,6 +71,18 @@ READERS = {
     "gemma 3": ("Gemma3ForCausalLM", "gpt", {}),
     "phi 3": ("Phi3ForCausalLM", "gpt", {}),
     "olmo 2": ("Olmo2ForCausalLM", "gpt", {}),
+    "mixtral": ("MixtralForCausalLM", "gpt", {}),
+    "mixtral without windows": ("MixtralForCausalLM", "gpt", {"sliding_window": None, "tie_word_embeddings": True}),
+    "qwen2 moe": ("Qwen2MoeForCausalLM", "gpt", {}),
+    "qwen2 moe with windows": (
+        "Qwen2MoeForCausalLM",
+        "gpt",
+        {"use_sliding_window": True, "max_window_layers": 2, "norm_topk_prob": True, "qkv_bias": False},
+    ),
+    "qwen3 moe": ("Qwen3MoeForCausalLM", "gpt", {}),
+    "qwen3 moe with windows": ("Qwen3MoeForCausalLM", "gpt", {"use_sliding_window": True, "norm_topk_prob": True}),
+    "olmoe": ("OlmoeForCausalLM", "gpt", {}),
+    "olmoe without head": ("OlmoeModel", "gpt", {"norm_topk_prob": True, "tie_word_embeddings": True}),
     "pythia": ("GPTNeoXForCausalLM", "gpt", {}),
     "gpt-neox one after the other": ("GPTNeoXForCausalLM", "gpt", {"use_parallel_residual": False}),
 }
@@ -99,7 +111,7 @@ def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, b
 GATE = (
     *("bert", "bert with both heads", "bert of classes", "bert of tokens", "bert of answers", "bert untied"),
     *("distilbert", "distilbert of classes", "roberta of words", "roberta of classes", "xlm-roberta"),
-    *("gpt2", "gpt2 without head", "gpt2 untied"),
+    *("gpt2", "gpt2 without head", "gpt2 untied", "mixtral", "qwen2 moe"),
 )
 
 
@@ -254,6 +266,7 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
 REFERENCES = (
     *("BertForPreTraining", "BertForNextSentencePrediction", "RobertaForMaskedLM", "XLMRobertaModel"),
     *("BertForTokenClassification", "DistilBertForQuestionAnswering", "GPT2Model", "MarianMTModel"),
+    *("MixtralForCausalLM", "OlmoeForCausalLM"),
 )
 
 

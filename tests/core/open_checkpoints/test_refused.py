@@ -129,6 +129,18 @@ def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:
         ("MarianMTModel", {"decoder_start_token_id": 3}, "decoder_start_token_id must be pad_token_id=59"),
         ("MarianMTModel", {"share_encoder_decoder_embeddings": False}, "share_encoder_decoder_embeddings=False"),
         ("RobertaModel", {"max_position_embeddings": 2}, "max_position_embeddings=2 must exceed 2"),
+        ("Qwen2MoeForCausalLM", {"decoder_sparse_step": 2}, "decoder_sparse_step=2 is not supported; supported: 1"),
+        ("Qwen3MoeForCausalLM", {"mlp_only_layers": [0]}, "mlp_only_layers=[0] is not supported; supported: []"),
+        ("OlmoeForCausalLM", {"clip_qkv": 8.0}, "clip_qkv=8.0 is not supported; it must be null"),
+        ("OlmoeForCausalLM", {"num_experts": None}, "config.json lacks num_experts"),
+        (
+            "MixtralForCausalLM",
+            {"num_local_experts": 10**9},
+            "n_experts=1000000000 must be a whole number from 0 to 1024",
+        ),
+        ("MixtralForCausalLM", {"num_local_experts": 1024}, "times n_experts=1024 is 3,072; it must be at most 2,048"),
+        ("MixtralForCausalLM", {"num_experts_per_tok": 6}, "n_active_experts=6 must be from 1 to n_experts=5"),
+        ("MixtralForCausalLM", {"num_local_experts": 6}, "lacks layers.0.block_sparse_moe.experts.5.w1.weight"),
     ],
 )
 def test_families_refuse_what_they_lack(architecture: str, changes: dict, message: str, tmp_path: Path) -> None:

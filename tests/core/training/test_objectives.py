@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,16 @@ from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training import baselines
 from transformer_core.training.baselines import bag_of_ids, bag_of_words, fit_bag_of_ids, majority
-from transformer_core.training.batching import LabelledBatch, PairBatch
-from transformer_core.training.objectives import classification, mask_words, masked_words, next_target_words, next_words
+from transformer_core.training.batching import LabelledBatch, PackedBatch, PairBatch
+from transformer_core.training.objectives import (
+    classification,
+    expert_balance,
+    mask_words,
+    masked_words,
+    masked_words_and_pairs,
+    next_target_words,
+    next_words,
+)
 
 CONFIG = ModelConfig(vocab_size=50, d_model=16, n_heads=2, d_ff=32, n_layers=1, max_len=16, dropout=0.0)
 
@@ -115,6 +124,69 @@ def test_next_target_words_see_the_source_and_what_precedes_alone():
     assert next_target_words(model, PairBatch(source, target)).item() == pytest.approx(expected.item(), rel=1e-6)
     smoothed = next_target_words(model, PairBatch(source, target), label_smoothing=0.2)
     assert smoothed.item() != pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_the_balance_is_1_where_all_experts_have_one_load_and_n_where_one_has_all():
+    even = torch.full((8, 4), 0.1) + 0.6 * torch.eye(4).repeat(2, 1)
+    one = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).repeat(8, 1)
+    assert expert_balance(even, 1).item() == pytest.approx(1.0)
+    assert expert_balance(one, 1).item() == pytest.approx(4.0)
+    assert expert_balance(torch.full((8, 4), 0.25), 2).item() == pytest.approx(1.0)
+    assert expert_balance(torch.zeros(0, 4), 1).item() == 0.0
+
+
+def test_a_step_along_the_balance_evens_the_load():
+    torch.manual_seed(0)
+    scores = (torch.randn(64, 4) + torch.tensor([2.0, 0.0, 0.0, 0.0])).requires_grad_()
+    before = expert_balance(scores.softmax(-1), 1)
+    before.backward()
+    after = expert_balance((scores - 50 * scores.grad).softmax(-1), 1)
+    assert after < before
+
+
+TOKENS = torch.randint(7, 50, (6, 12), generator=torch.Generator().manual_seed(0))
+LABELLED = LabelledBatch(TOKENS, torch.tensor([0, 1, 0, 1, 1, 0]))
+OBJECTIVES = {
+    Gpt: lambda model, balance: next_words(model, TOKENS, balance=balance),
+    Translation: lambda model, balance: next_target_words(model, PairBatch(TOKENS, TOKENS[:, :5]), balance=balance),
+    Classifier: lambda model, balance: classification(model, LABELLED, balance=balance),
+    Bert: lambda model, balance: masked_words(model, LABELLED, balance=balance),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTIVES, ids=lambda kind: kind.__name__)
+def test_the_balance_of_experts_is_in_the_gradient_and_not_in_the_value(kind):
+    torch.manual_seed(0)
+    model = kind(replace(CONFIG, n_experts=3, n_active_experts=1))
+    router = next(weight for name, weight in model.named_parameters() if "router" in name)
+    found = {}
+    for balance in (0.0, 0.5):
+        torch.manual_seed(1)
+        loss = OBJECTIVES[kind](model, balance)
+        found[balance] = loss.item(), torch.autograd.grad(loss, router)[0]
+    assert found[0.0][0] == found[0.5][0]
+    assert not torch.allclose(found[0.0][1], found[0.5][1], atol=1e-4)
+
+
+def test_pairs_balance_their_experts_too():
+    torch.manual_seed(0)
+    model = Bert(replace(CONFIG, n_experts=3, n_active_experts=1, n_segments=2))
+    batch = PackedBatch(TOKENS, TOKENS * 0, torch.tensor([0, 1, 0, 1, 1, 0]))
+    router = model.encoder.stack.layers[0].feed_forward.router.weight
+    loss = masked_words_and_pairs(model, batch, probability=0.0, balance=1e6)
+    assert torch.autograd.grad(loss, router)[0].abs().max() > 1.0
+
+
+def test_padding_has_no_share_in_the_balance():
+    torch.manual_seed(0)
+    model = Gpt(replace(CONFIG, n_experts=3, n_active_experts=1))
+    router = model.decoder.stack.layers[0].feed_forward.router.weight
+    padded = torch.cat([TOKENS, torch.full((6, 4), PAD_ID)], dim=1)
+    alone, beside = (
+        torch.autograd.grad(next_words(model, ids, balance=100.0), router)[0]
+        for ids in (torch.cat([TOKENS, torch.full((6, 1), PAD_ID)], dim=1), padded)
+    )
+    torch.testing.assert_close(alone, beside, rtol=1e-4, atol=1e-5)
 
 
 def rows_of(n_rows, n_features, n_classes, seed=0):

@@ -190,7 +190,11 @@ def masked_scores(run: Pass, scope: str) -> Computation:
 
 def weights(run: Pass, scope: str) -> Computation:
     """Softmax over the keys; 0 where every key is hidden."""
-    source = f"{scope}.masked_scores"
+    return softmax(run, f"{scope}.masked_scores", "S'")
+
+
+def softmax(run: Pass, source: str, letter: str) -> Computation:
+    """Softmax over the last axis of recorded scores, by their letter in the formula; 0 where all are minus infinity."""
     s = run[source]
     top = s.amax(-1, keepdim=True)
     top = torch.where(top.isfinite(), top, 0.0)
@@ -199,15 +203,16 @@ def weights(run: Pass, scope: str) -> Computation:
     def share(s: Tensor, top: Tensor, total: Tensor) -> Tensor:
         return torch.where(total > 0, torch.exp(s - top) / total, 0.0)
 
+    each, any_of = rf"{letter}_{{<i>,<j>}}", rf"{letter}_{{<i>,k}}"
     return Computation(
-        r"\frac{e^{S'_{<i>,<j>}-m}}{\sum_k e^{S'_{<i>,k}-m}},\quad m=\max_k S'_{<i>,k}",
+        rf"\frac{{e^{{{each}-m}}}}{{\sum_k e^{{{any_of}-m}}}},\quad m=\max_k {any_of}",
         r"\frac{e^{<s>-<top>}}{<total>}",
         share,
         {"s": s, "top": top},
         {"total": total},
-        {"S'": source},
+        {letter: source},
         where=total.whole > 0,
-        otherwise=(r"0\quad(\forall k:\,S'_{<i>,k}=-\infty)", "0"),
+        otherwise=(rf"0\quad(\forall k:\,{any_of}=-\infty)", "0"),
     )
 
 

@@ -1,7 +1,7 @@
-"""The arithmetic of the rest of a block: normalisation, feed-forward, and the residual sum.
+"""The arithmetic of the rest of a block: normalisation, feed-forward and its mixtures, and the residual sum.
 
 Ba et al. 2016, eq. 4; Zhang and Sennrich 2019, eq. 4; Vaswani et al. 2017, eq. 2; Hendrycks and Gimpel 2016;
-Shazeer 2020, eq. 6.
+Shazeer 2020, eq. 6; Shazeer et al. 2017, eq. 1.
 """
 
 import math
@@ -9,10 +9,11 @@ import math
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.arithmetic.attention import linear
-from transformer_core.analysis.arithmetic.computation import Computation, added_up
+from transformer_core.analysis.arithmetic.attention import linear, plus, softmax
+from transformer_core.analysis.arithmetic.computation import Computation, Sum, added_up, matrix_product
 from transformer_core.analysis.arithmetic.embeddings import same, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward, MixtureOfExperts
 from transformer_core.layers.normalization import RmsNorm
 
 
@@ -164,9 +165,109 @@ def gate(run: Pass, scope: str) -> Computation:
 
 
 def feed_forward_output(run: Pass, scope: str) -> Computation:
-    """The activations times W_2, plus b_2."""
+    """The activations times W_2, plus b_2; of a mixture the experts' outputs by their weights, and the shared one's."""
+    if isinstance(run.module(scope), MixtureOfExperts):
+        return _mixture_output(run, scope)
     source = f"{scope}.activation"
     return linear(run[source], run.module(scope).outer_proj, (r"h_{<i>}", "W^{(2)}", "b^{(2)}"), {"h": source})
+
+
+def _mixture_output(run: Pass, scope: str) -> Computation:
+    sources = {"g": f"{scope}.expert_weights", "E": f"{scope}.expert_outputs"}
+    g, outputs = (run[name] for name in sources.values())  # (batch, pos, expert), (batch, expert, pos, d_model)
+    whole = torch.einsum("bpe,bepd->bpd", g, outputs)
+    mixed = Sum(g.unsqueeze(-2), outputs.permute(0, 2, 3, 1), whole)
+    symbols, numbers, values = r"\sum_e g_{<i>,e}\,E^{(e)}_{<i>,<j>}", "<dot>", {}
+    if (shared := f"{scope}.shared_output") in run.trace:
+        symbols, numbers, values, sources["s"] = rf"{symbols}+s_{{<i>,<j>}}", "<dot>+<b>", {"b": run[shared]}, shared
+    return Computation(symbols, numbers, plus, values, {"dot": mixed}, sources)
+
+
+def router_scores(run: Pass, scope: str) -> Computation:
+    """x W_r."""
+    source = run.wiring(scope).into(scope)
+    return linear(run[source], run.module(scope).router, (r"x_{<i>}", "W^{(r)}", ""), {"x": source})
+
+
+def router_probabilities(run: Pass, scope: str) -> Computation:
+    """Softmax over the experts."""
+    return softmax(run, f"{scope}.router_scores", "r")
+
+
+def expert_weights(run: Pass, scope: str) -> Computation:
+    """The largest probabilities, over their sum where they shall sum to 1; 0 for all others."""
+    source, mixture = f"{scope}.router_probabilities", run.module(scope)
+    p, top = run[source], run.trace[source].cpu().topk(mixture.n_active, dim=-1).indices
+    chosen = torch.zeros_like(p, dtype=torch.bool).scatter(-1, top, True)
+    symbols, numbers, sums = r"p_{<i>,<j>}", "<p>", {}
+    if mixture.sums_to_one:
+        symbols, numbers = rf"\frac{{{symbols}}}{{\sum_{{e\in T_{{<i>}}}}p_{{<i>,e}}}}", r"\frac{<p>}{<total>}"
+        sums["total"] = added_up(p.gather(-1, top))
+
+    def kept(p: Tensor, chosen: Tensor, total: Tensor | float = 1.0) -> Tensor:
+        return torch.where(chosen.bool(), p / total, 0.0)
+
+    otherwise = (r"0\quad(<j>\notin T_{<i>})", "0")
+    return Computation(symbols, numbers, kept, {"p": p, "chosen": chosen}, sums, {"p": source}, chosen, otherwise)
+
+
+def _inside(layer: FeedForward, x: Tensor) -> Tensor:
+    """Return the inside of a feed-forward layer after its activation, which nothing recorded: (..., d_ff)."""
+    projections = (layer.inner_proj,) if layer.gate_proj is None else (layer.gate_proj, layer.inner_proj)
+    first, *rest = (
+        plus(x @ proj.weight.cpu().double().mT, 0.0 if proj.bias is None else proj.bias.cpu().double())
+        for proj in projections
+    )
+    return math.prod(rest, start=ACTIVATIONS[layer.activation](first))
+
+
+def expert_outputs(run: Pass, scope: str) -> Computation:
+    """Each expert's inside times its W_2, plus b_2, where it was chosen."""
+    sources = {"x": run.wiring(scope).into(scope), "g": f"{scope}.expert_weights"}
+    x, g = (run[name] for name in sources.values())
+    experts = list(run.module(scope).experts)
+    inside = torch.stack([_inside(expert, x) for expert in experts], dim=1)  # (batch, expert, pos, d_ff)
+    second = torch.stack([expert.outer_proj.weight.cpu().double().mT for expert in experts])  # (expert, d_ff, d_model)
+    chosen = g.mT[..., None] != 0  # (batch, expert, pos, 1)
+    symbols, numbers, values = r"h^{(<h>)}_{<i>}\cdot W^{(2,<h>)}_{:,<j>}", "<dot>", {"chosen": chosen}
+    if experts[0].outer_proj.bias is not None:
+        symbols, numbers = rf"{symbols}+b^{{(2,<h>)}}_{{<j>}}", "<dot>+<b>"
+        values["b"] = torch.stack([expert.outer_proj.bias.cpu().double() for expert in experts])[:, None]
+
+    def made(dot: Tensor, chosen: Tensor, b: Tensor | float = 0.0) -> Tensor:
+        return torch.where(chosen.bool(), dot + b, 0.0)
+
+    sums, otherwise = {"dot": matrix_product(inside, second)}, (r"0\quad(g_{<i>,<h>}=0)", "0")
+    return Computation(symbols, numbers, made, values, sums, sources, chosen, otherwise)
+
+
+def shared_gate(run: Pass, scope: str) -> Computation:
+    """The sigmoid of x w."""
+    source = run.wiring(scope).into(scope)
+    dot = matrix_product(run[source], run.module(scope).shared_gate.weight.cpu().double().mT)
+    return Computation(
+        r"\sigma(x_{<i>}\cdot w)",
+        r"\sigma(<dot>)",
+        lambda dot: torch.sigmoid(dot),
+        sums={"dot": dot},
+        sources={"x": source},
+    )
+
+
+def shared_output(run: Pass, scope: str) -> Computation:
+    """The shared expert's inside times its W_2, plus b_2, times its gate where it has one."""
+    sources, shared = {"x": run.wiring(scope).into(scope)}, run.module(scope).shared
+    made = linear(_inside(shared, run[sources["x"]]), shared.outer_proj, (r"h_{<i>}", "W^{(2)}", "b^{(2)}"), sources)
+    if (gate := f"{scope}.shared_gate") not in run.trace:
+        return made
+    return Computation(
+        rf"\gamma_{{<i>}}\cdot({made.symbols})",
+        rf"<gate>\cdot({made.numbers})",
+        lambda gate, **rest: gate * made.function(**rest),
+        {**made.values, "gate": run[gate]},
+        made.sums,
+        sources | {r"\gamma": gate},
+    )
 
 
 def residual_sum(run: Pass, scope: str) -> Computation:
