@@ -44,7 +44,7 @@ from transformer_core.analysis.questions import QUESTIONS, Finding, reads, taken
 FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
 OWN_LECTURES = "VITRINE_OWN_LECTURES"  # names the folder of those that people make here, by default .runs/lectures
-READ_FIRST = ("twelve_scenes", "from_recurrence", "how_an_encoder_learns", "the_lab")  # of ours, in this order
+READ_FIRST = ("twelve_scenes", "from_recurrence", "how_an_encoder_learns", "the_lab", "since_2017")
 OWN = "own."  # begins the names of those of this visitor
 SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
 LARGEST, MOST_SCENES = 200_000, 60

@@ -54,29 +54,7 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
     Args:
         pages: title of the page that each part opens, by part.
     """
-    config = view.bundle.config
-    model = Architecture(
-        kind=view.bundle.kind,
-        n_tokens=len(view.encoding),
-        vocab_size=config.vocab_size,
-        d_model=config.d_model,
-        n_heads=config.n_heads,
-        d_head=config.d_model // config.n_heads if config.d_head is None else config.d_head,
-        d_ff=config.d_ff,
-        n_layers=config.n_layers,
-        n_classes=config.n_classes,
-        positions=config.positions,
-        norm_order=config.norm_order,
-        pooling=config.pooling,
-        target_vocab_size=config.target_vocab_size or config.vocab_size,
-        n_segments=config.n_segments,
-        embedding_norm=config.embedding_norm,
-        causal=config.causal,
-        pair_head=config.pair_head,
-        n_kv_heads=config.kv_heads,
-        gated=config.gated,
-        parallel=config.parallel,
-    )
+    model = Architecture.of(view.bundle.config, view.bundle.kind, len(view.encoding))
     words = strings("diagram")
     tensors = dict(ask(part_tensors, prompt=view.prompt).value)
     if question_open():  # the last picture is what the model concludes

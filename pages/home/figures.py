@@ -5,13 +5,16 @@ Drawing has the shapes (boxes that open a page, arrows, sums, norms); architectu
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 from PIL import Image
+
+from transformer_core.config import ModelConfig
 
 WIDTH, HEIGHT = 1180, 300
 STREAM_Y, BRANCH_Y, MEMORY_Y = 214, 92, 292
@@ -91,6 +94,7 @@ class Drawing:
         pages: title of the page that each part opens, by part; only these parts can be clicked.
         pictures: of the tensor at a part, by part.
         height: of the whole drawing.
+        changed: parts that are marked; "norm" marks every normalisation.
     """
 
     def __init__(
@@ -99,8 +103,9 @@ class Drawing:
         pages: Mapping[str, str],
         pictures: Mapping[str, Thumbnail],
         height: int = HEIGHT,
+        changed: Collection[str] = (),
     ) -> None:
-        self.words, self.pages, self.pictures, self.height = words, pages, pictures, height
+        self.words, self.pages, self.pictures, self.height, self.changed = words, pages, pictures, height, changed
         self.down = 0.0  # added to every y that is drawn after it is set
         self._lines: list[str] = []
         self._shapes: list[str] = []
@@ -108,7 +113,7 @@ class Drawing:
     def box(self, part: str, x: float, y: float, width: float, title: str, detail: str) -> None:
         """Draw a part of the model as a box centred at x and y."""
         self._shapes.append(
-            f'<g class="box {escape(part)}"{self._button(part)}>'
+            f'<g class="box {escape(part)}{self._mark(part)}"{self._button(part)}>'
             f'<rect x="{x - width / 2}" y="{y - 30 + self.down}" width="{width}" height="60" rx="9"/>'
             f'<text x="{x}" y="{y - 4 + self.down}">{escape(title)}</text>'
             f'<text x="{x}" y="{y + 16 + self.down}" class="shape">{escape(detail)}</text></g>'
@@ -123,6 +128,9 @@ class Drawing:
                 f'href="{found.uri}"><title>{escape(found.title)}</title></image>'
             )
 
+    def _mark(self, part: str) -> str:
+        return " changed" if part in self.changed else ""
+
     def _button(self, part: str) -> str:
         if part not in self.pages:
             return ""
@@ -133,7 +141,8 @@ class Drawing:
         """Draw a normalisation, centred at x and y."""
         y += self.down
         self._shapes.append(
-            f'<g class="pill"{self._button("norm")}><rect x="{x - 30}" y="{y - 11}" width="60" height="22" rx="11"/>'
+            f'<g class="pill{self._mark("norm")}"{self._button("norm")}>'
+            f'<rect x="{x - 30}" y="{y - 11}" width="60" height="22" rx="11"/>'
             f'<text x="{x}" y="{y + 4}" class="small">{escape(title)}</text></g>'
         )
 
@@ -187,6 +196,12 @@ class Drawing:
         )
 
 
+ALIKE = (
+    *("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "n_classes", "n_segments", "positions", "norm_order"),
+    *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel"),
+)
+
+
 @dataclass(frozen=True)
 class Architecture:
     """Sizes of a model, and of one sentence.
@@ -225,6 +240,18 @@ class Architecture:
     n_kv_heads: int = 0
     gated: bool = False
     parallel: bool = False
+
+    @classmethod
+    def of(cls, config: ModelConfig, kind: str, n_tokens: int) -> Self:
+        """Return the sizes of a config, and of a sentence of so many tokens."""
+        return cls(
+            kind=kind,
+            n_tokens=n_tokens,
+            d_head=config.d_head or config.d_model // config.n_heads,
+            target_vocab_size=config.target_vocab_size or config.vocab_size,
+            n_kv_heads=config.kv_heads,
+            **{name: getattr(config, name) for name in ALIKE},
+        )
 
 
 @dataclass(frozen=True)
@@ -358,6 +385,7 @@ def architecture_svg(
     words: Mapping[str, str],
     pages: Mapping[str, str],
     pictures: Mapping[str, Thumbnail] = MappingProxyType({}),
+    changed: Collection[str] = (),
 ) -> str:
     """Draw the diagram; a translation has its decoder below its encoder.
 
@@ -365,13 +393,14 @@ def architecture_svg(
         words: labels by name.
         pages: title of the page that each part opens, by part; only these parts can be clicked.
         pictures: of the tensor at a part, by part.
+        changed: parts that are marked, as of Drawing; of a translation none.
 
     Returns:
         An SVG element, every text in it escaped.
     """
     if model.kind == "translation":
         return _two_stacks(model, words, pages, pictures)
-    draw = Drawing(words, pages, pictures)
+    draw = Drawing(words, pages, pictures, changed=changed)
     _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["tokens"])
     masked = model.kind == "gpt" and model.causal
     _layers(draw, model, [_attention(model, words, masked=masked), _feed_forward(model, words, str(model.n_tokens))])

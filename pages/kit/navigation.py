@@ -37,6 +37,7 @@ SECTIONS = {
         "bert": ":material/ink_highlighter:",
         "gpt": ":material/edit_note:",
         "before": ":material/history:",
+        "since": ":material/stairs_2:",
     },
     "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
     "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:"},

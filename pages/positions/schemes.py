@@ -32,7 +32,7 @@ def models_at_hand() -> list[str]:
     return list(model_names(None, (*READERS, "translation")))
 
 
-def _model_with_learned_table(view: View) -> Bundle | None:
+def model_with_learned_table(view: View) -> Bundle | None:
     """Return a model with learned position vectors: this one, else the first available one of its width."""
     if position_vectors(view.bundle) is not None:
         return view.bundle
@@ -119,7 +119,7 @@ def _picture(view: View, values: Values) -> Live:
         ValueError: as score_schemes.
     """
     chosen, shown = _arguments(values), values[SHOWN]
-    answer = ask_once(score_schemes, prompt=view.prompt, learned=_model_with_learned_table(view), **chosen)
+    answer = ask_once(score_schemes, prompt=view.prompt, learned=model_with_learned_table(view), **chosen)
     found, words, query = answer.value, strings("positions"), chosen["length"] // 2
     names, scores = _titles(found), {"scores": found.scores, "terms": found.terms, "weights": found.weights}[shown]
     version = f"{shown}|{chosen}|{view.encoding.text}"

@@ -19,6 +19,7 @@ from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
+from transformer_core.analysis.gpt.ladder import ladder
 from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.analysis.lab.changes import Steer, code_of, streams
 from transformer_core.analysis.lab.directions import Direction
@@ -361,6 +362,17 @@ def steering_beats_chance(*, prompt: Prompt, layer: int, strength: int) -> Findi
     return Finding("yes" if moved > np.abs(found.controls - found.before).max() else "no", found.after - found.before)
 
 
+def worth_of_a_change(*, rung: str) -> Finding:
+    """Whether a change since 2017 lowered the loss of the ladder's models ("better", "worse", or "within" what seeds
+    differ by); by how many nats a token.
+
+    Raises:
+        ValueError: as ladder.
+    """
+    found = ladder(rungs=(rung,))
+    return Finding(found.outcome(rung), float(found.worth[0]))
+
+
 QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
     {
         question.__name__: question
@@ -389,6 +401,7 @@ QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
             gradient_foretells,
             bits_needed,
             steering_beats_chance,
+            worth_of_a_change,
         )
     }
 )

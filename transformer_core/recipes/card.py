@@ -74,7 +74,9 @@ def shape_of(model: ModelConfig | RecurrentConfig | RecurrentLmConfig, say: Say)
     if isinstance(model, RecurrentLmConfig):
         return say("shape.recurrent", **vars(model))
     names = {"positions": say(f"positions.{model.positions}"), "norm_order": say(f"norm.{model.norm_order}")}
-    return say("shape.transformer", **(vars(model) | names))
+    shape = say("shape.transformer", **(vars(model) | names))
+    since = {"kv_heads": model.kv_heads != model.n_heads, "rms_norm": model.norm == "rms_norm", "gated": model.gated}
+    return "".join((shape, *(say(f"shape.{name}", **vars(model)) for name, there in since.items() if there)))
 
 
 def write_card(

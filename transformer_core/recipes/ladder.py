@@ -1,6 +1,6 @@
 """What each change since 2017 is worth: `python -m transformer_core.recipes.ladder --data DIR --out FILE.json`.
 
-Trains a small decoder of stories for every rung of evaluation/ladder.py from each seed, all on the same tokens in the
+Trains a small decoder of stories for every rung of analysis/gpt/ladder.py from each seed, all on the same tokens in the
 same order with the same settings, and measures it on stories that were set aside. About a minute a run on one core.
 """
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import torch
 
+from transformer_core.analysis.gpt.ladder import BASE, NAMES, LadderRun, config_at, write_ladder
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.gpt import measure_text
-from transformer_core.evaluation.ladder import BASE, NAMES, LadderRun, config_at, write_ladder
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import read_stories
 from transformer_core.recipes.gpt import BETWEEN_TEXTS, Windows
@@ -27,7 +27,6 @@ from transformer_core.training.objectives import NO_PADDING, next_words
 from transformer_core.untrusted.schema import checked
 
 FILES = ("tinystories.train.jsonl.gz", "tinystories.val.jsonl.gz")
-VOCAB_SIZE = 2_000
 SEEDS = (0, 1, 2)
 TRAINING = TrainConfig(learning_rate=3e-3, weight_decay=0.1, batch_size=16, epochs=3)
 QUICK = replace(BASE, d_model=16, d_ff=24, n_layers=1, max_len=32)
@@ -61,8 +60,8 @@ def measure_ladder(data: Path, out: Path, work: Path | None, *, quick: bool) -> 
     torch.set_num_threads(1)
     stories, held_out = (read_stories(data, name) for name in FILES)
     text, asked = BETWEEN_TEXTS.join(stories), BETWEEN_TEXTS.join(held_out)
-    tokenizer = Tokenizer.train("bpe", text.split("\n"), vocab_size=VOCAB_SIZE, template="none")
     base, training = (QUICK, replace(TRAINING, epochs=1)) if quick else (BASE, TRAINING)
+    tokenizer = Tokenizer.train("bpe", text.split("\n"), vocab_size=base.vocab_size, template="none")
     token_ids = torch.tensor(tokenizer.encode(text).ids, dtype=torch.int32)
     before = [] if work is None or not work.is_file() else work.read_text(encoding="utf-8").splitlines()
     done = {(run.rung, run.seed): run for run in (checked(json.loads(line), LadderRun) for line in before)}

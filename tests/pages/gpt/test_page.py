@@ -199,7 +199,7 @@ def test_drafts_are_drawn_and_counted(query: dict[str, str], language: str) -> N
 
 
 def test_a_text_without_room_is_told_that_drafts_have_none() -> None:
-    app = opened("draft", text=TEXT * 20)
+    app = opened("draft", text="a" * 200)
     assert not app.exception
     assert words("en")["gpt.draft_full"].format(most=128) in told(app)
 

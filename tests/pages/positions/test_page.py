@@ -102,7 +102,7 @@ def test_what_the_slip_changes_follows_the_prediction() -> None:
 @pytest.mark.parametrize("learned", [True, False])
 def test_schemes_are_shown_three_ways(learned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not learned:  # as where no model of this width has learned its positions
-        monkeypatch.setattr("pages.positions.schemes._model_with_learned_table", lambda _: None)
+        monkeypatch.setattr("pages.positions.schemes.model_with_learned_table", lambda _: None)
     app = page("schemes", positions_shown="scores", head="3", positions_word="4", positions_rotary="1")
     untrained = section("positions", "untrained")
     assert (untrained in told(app)) != learned

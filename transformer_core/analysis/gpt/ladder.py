@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Meta
 
 from transformer_core.analysis.source import ROOT
-from transformer_core.config import ModelConfig
+from transformer_core.config import ModelConfig, require_choice
 from transformer_core.untrusted.schema import checked, one_of
 
 FILE = ROOT / "assets" / "measured" / "ladder.json"
@@ -38,7 +38,7 @@ class Rung:
 
 
 BASE = ModelConfig(
-    vocab_size=16,
+    vocab_size=2_000,
     d_model=96,
     n_heads=4,
     d_ff=288,
@@ -63,6 +63,11 @@ RUNGS = (
     Rung("one_head", {"n_kv_heads": 1}, "Shazeer 2019"),
     Rung("grouped", {"n_kv_heads": 2}, "Ainslie et al. 2023"),
     Rung("unbiased", {"bias": False}, "Chowdhery et al. 2022"),
+    Rung(
+        "mixture",
+        {"n_experts": 8, "n_active_experts": 2, "expert_weights_sum_to_one": True, "d_ff": 96},
+        "Jiang et al. 2024",
+    ),
 )
 NAMES = tuple(rung.name for rung in RUNGS)
 
@@ -110,11 +115,6 @@ class Worth:
     high: float
     seeds: int
 
-    @property
-    def told_apart(self) -> bool:
-        """Whether 0 is outside the interval."""
-        return not self.low <= 0 <= self.high
-
 
 @dataclass(frozen=True, eq=False)
 class LadderMeasured:
@@ -155,6 +155,52 @@ class LadderMeasured:
         mean, count = float(differences.mean()), len(differences)
         half = STUDENT[count] * float(differences.std(ddof=1)) / math.sqrt(count)
         return Worth(mean, mean - half, mean + half, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """What the ladder's models came to.
+
+    Shapes:
+        nats: (rung, seed), a token of the stories set aside
+        worth, low, high: (rung,), as of Worth; not numbers for the lowest rung
+
+    Args:
+        rungs: entries of NAMES, from the lowest.
+        measured: how.
+    """
+
+    rungs: tuple[str, ...]
+    nats: np.ndarray
+    worth: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    measured: LadderMeasured
+
+    def outcome(self, rung: str) -> str:
+        """Return "better" or "worse" than the rung below by the interval's sign, or "within" where it holds 0."""
+        place = self.rungs.index(rung)
+        return "better" if self.high[place] < 0 else "worse" if self.low[place] > 0 else "within"
+
+
+def ladder(*, rungs: tuple[str, ...] = NAMES) -> Ladder:
+    """Return what some of the rungs came to, as it was measured and is shipped.
+
+    Raises:
+        ValueError, OSError: as ladder_measured; or there is no such rung.
+    """
+    for rung in rungs:
+        require_choice("rungs", rung, NAMES)
+    found = ladder_measured()
+    worths = [found.worth(rung) or Worth(math.nan, math.nan, math.nan, 0) for rung in rungs]
+    return Ladder(
+        rungs=rungs,
+        nats=np.array([found.nats(rung) for rung in rungs]),
+        worth=np.array([worth.nats for worth in worths]),
+        low=np.array([worth.low for worth in worths]),
+        high=np.array([worth.high for worth in worths]),
+        measured=found,
+    )
 
 
 def write_ladder(path: Path, runs: Sequence[LadderRun], **head: Any) -> None:
