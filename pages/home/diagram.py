@@ -76,6 +76,8 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         n_kv_heads=config.kv_heads,
         gated=config.gated,
         parallel=config.parallel,
+        n_experts=config.n_experts,
+        n_active_experts=config.n_active_experts,
     )
     words = strings("diagram")
     tensors = dict(ask(part_tensors, prompt=view.prompt).value)
