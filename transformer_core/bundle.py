@@ -146,6 +146,15 @@ class Bundle:
             fitting = ", ".join(kind for kind, reader in READERS.items() if reader.asks in asks)
             raise ValueError(f"bundle={self.name!r} is a {self.kind}; it must be one of {fitting}")
 
+    def must_be_dense(self) -> None:
+        """Refuse a mixture of experts, whose feed-forward layers have no inside that every token goes through.
+
+        Raises:
+            ValueError: it is one.
+        """
+        if experts := getattr(self.config, "n_experts", 0):
+            raise ValueError(f"bundle={self.name!r} has n_experts={experts}; it must have 0: one inside for all tokens")
+
     @property
     def config(self) -> ModelConfig:
         """The model's configuration; a recurrent model's is one of models/recurrent/config.py."""

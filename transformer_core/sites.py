@@ -336,7 +336,7 @@ SITES: dict[str, Site] = {
         "probability",
     ),
     "expert_outputs": Site(
-        ("batch", "expert", "pos", "d_model"),
+        ("batch", "each_expert", "pos", "d_model"),
         r"E_e(x)\ \text{where } g_e\neq0,\ \text{else } 0",
         f"{SPARSE}, eq. 1",
         "what each expert makes of the tokens that it was chosen for; 0 for all others",

@@ -11,6 +11,7 @@ from pages.figures.matrix import MatrixFigure
 from pages.glass.cell import (
     CELL,
     explained,
+    head_word,
     show_badge,
     show_cell,
     show_definition,
@@ -134,7 +135,7 @@ def _keep_cell(cell: tuple[int, int] | None) -> None:
 def _figure(
     view: View, part: Slice, name: str, cell: tuple[int, int], labels: dict[str, tuple[str, ...]]
 ) -> MatrixFigure:
-    head = t("axis.head", number=part.head) if part.of_head else ""
+    head = head_word(part)
     return tensor_figure(
         part,
         name,

@@ -53,9 +53,15 @@ def show_definition(site: Site) -> None:
     st.caption(site.source)
 
 
+def head_word(part: Slice) -> str:
+    """Return what the head, or the expert, that is shown is called; "" of a tensor without any."""
+    kind = "expert" if "each_expert" in part.axes else "head"
+    return t(f"axis.{kind}", number=part.head) if part.of_head else ""
+
+
 def explained(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: Mapping[str, Sequence[str]]) -> Live:
     """Return where the cell is, what the model recorded there, and its formula with indices and then with numbers."""
-    places = [] if not part.of_head else [t("axis.head", number=part.head)]
+    places = [head_word(part)] if part.of_head else []
     for axis, place in zip((part.rows, part.cols), cell, strict=True):
         if axis != "batch":
             token = f" “{labels[axis][place]}”" if labels.get(axis) else ""

@@ -24,12 +24,13 @@ ROLES: dict[str, Role] = {
     "position_bias": "positions",
 }  # all others: residual
 ROLES |= {"normalized_query": "query", "normalized_key": "key", "uncapped_scores": "weights"}
-HEAD_AXES = frozenset(("head", "kv_head"))
+ROLES |= dict.fromkeys(("router_scores", "router_probabilities", "expert_weights"), "weights")
+HEAD_AXES = frozenset(("head", "kv_head", "each_expert"))
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The part of a tensor that is shown: the first sentence of the batch, and one head where there are heads.
+    """The part of a tensor that is shown: the first sentence of the batch, and one head or expert where there are any.
 
     Shapes:
         matrix: (row, col)
@@ -48,7 +49,7 @@ class Slice:
 
     @property
     def of_head(self) -> bool:
-        """Whether the tensor has heads, of queries or of keys and values."""
+        """Whether the tensor has heads, of queries or of keys and values, or experts."""
         return not HEAD_AXES.isdisjoint(self.axes)
 
     def index(self, cell: tuple[int, int]) -> tuple[int, ...]:

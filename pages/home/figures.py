@@ -198,7 +198,7 @@ class Drawing:
 
 ALIKE = (
     *("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "n_classes", "n_segments", "positions", "norm_order"),
-    *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel"),
+    *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel", "n_experts", "n_active_experts"),
 )
 
 
@@ -214,6 +214,7 @@ class Architecture:
         positions: the position scheme; "rotary", "alibi" and "none" add no vector.
         norm_order, parallel: as in ModelConfig.
         n_kv_heads: heads of keys and values, 0 for as many as n_heads; gated: the feed-forward layer has a gate.
+        n_experts, n_active_experts: as in ModelConfig.
         embedding_norm: whether the summed embeddings are normalised.
         causal: whether a position of a decoder sees no later ones.
         pooling: "cls" or "mean".
@@ -240,6 +241,8 @@ class Architecture:
     n_kv_heads: int = 0
     gated: bool = False
     parallel: bool = False
+    n_experts: int = 0
+    n_active_experts: int = 0
 
     @classmethod
     def of(cls, config: ModelConfig, kind: str, n_tokens: int) -> Self:
@@ -273,6 +276,9 @@ def _attention(model: Architecture, words: Mapping[str, str], *, masked: bool, q
 
 def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _Branch:
     widths = f"{model.d_model} {'⇉' if model.gated else '→'} {model.d_ff:,} → {model.d_model}"
+    if model.n_experts:
+        chosen = words["experts"].format(count=model.n_experts, active=model.n_active_experts)
+        return _Branch("feed_forward", chosen, widths, f"(1, {size}, {model.d_model})")
     title = words["gated" if model.gated else "feed_forward"]
     return _Branch("feed_forward", title, widths, f"(1, {size}, {model.d_ff})")
 

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.kit.examples import outside
 from pages.kit.experiment import covered, hidden
 from pages.kit.header import View, word_start
-from pages.kit.models import offer_model
+from pages.kit.models import READERS, first_model, offer_model
 from pages.kit.url import set_choice
 from pages.language import language, pieces_of, plain, t, words
 from transformer_core.evaluation.weak_sides import word_count
@@ -263,6 +263,16 @@ def classifies(view: View) -> bool:
         said = t("outcome.needs_class", name=plain(view.bundle.name), kind=t(f"kind.{kind}"))
         offer_model(said, ("classifier",))
     return kind == "classifier"
+
+
+def is_dense(view: View) -> bool:
+    """Tell whether each feed-forward layer has one inside; of a mixture of experts, say so with the way to one."""
+    experts = getattr(view.bundle.config, "n_experts", 0)
+    if experts:
+        kinds = (view.bundle.kind, *READERS)
+        said, name = t("outcome.needs_dense", name=plain(view.bundle.name)), first_model(language(), kinds)
+        offer_model(said, kinds, name=name, key="dense")
+    return not experts
 
 
 def _with_mask(view: View, mask: str) -> str:

@@ -53,7 +53,7 @@ def _show(view: View) -> None:
         return
     with site_place:
         site = Choice("lab_site", sites, label="lab.site", form="list").show()
-    kept = {"head": "n_heads", "kv_head": "kv_heads"}
+    kept = {"head": "n_heads", "kv_head": "kv_heads", "each_expert": "n_experts"}
     counted = next((kept[axis] for axis in site_of(site).axes if axis in kept), "")
     heads = min(getattr(one.config, counted, 1) for one in (view.bundle, bundle))
     with head_place:

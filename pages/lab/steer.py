@@ -41,7 +41,7 @@ def _sources(view: View) -> dict[str, str]:
     if view.bundle.reader.asks == "class" and view.bundle.read_held_out is not None:
         first, second = map(class_word, view.bundle.labels[:2])
         there["classes"] = t("lab.source_own_classes", first=first, second=second)
-    if view.bundle.kind in ("lm", "seq2seq"):
+    if view.bundle.kind in ("lm", "seq2seq") or view.bundle.config.n_experts:
         del there["neuron"]
     if view.bundle.kind == "seq2seq":
         del there["lens"]

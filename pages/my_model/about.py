@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.kit.asking import ask, forget_answers
 from pages.kit.charts import show_chart
-from pages.kit.experiment import ask_first
+from pages.kit.experiment import ask_first, say
 from pages.kit.glossary import show_prose
 from pages.kit.models import LONGEST_CARD, READERS, forget_models, opened_models, show_card_text
 from pages.kit.navigation import ICONS, page_path
@@ -33,7 +33,7 @@ SIZES = (
 )
 OPTIONS = (  # shown where a model has them
     *("n_kv_heads", "windows", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
-    *("rotary_base", "rotary_scaling"),
+    *("rotary_base", "rotary_scaling", "n_experts", "n_active_experts", "shared_d_ff"),
 )
 KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "home": (*READERS, "translation"),
@@ -154,6 +154,9 @@ def show_parts(bundle: Bundle) -> None:
     with cover.picture():
         chart = parts_chart(answer.value.parts, answer.value.counts, strings("my_model"))
         show_chart(chart, answer, key="my_model_parts", stem="parameters", label=t("my_model.parts"))
+        everything, active = int(answer.value.counts.sum()), int(answer.value.active.sum())
+        if active < everything:
+            say(t("my_model.active", all=f"{everything:,}", active=f"{active:,}"), small=True)
 
 
 def _remove(model: Opened) -> None:

@@ -5,6 +5,7 @@ from pages.figures.curves import Side, bars, curves
 from pages.kit.asking import ask
 from pages.kit.controls import Choice
 from pages.kit.number_format import percent
+from pages.kit.verdict import is_dense
 from pages.language import language, t
 from pages.why.frame import SEED, Desk, Finding, question
 from pages.why.trials import trial, trial_numbers
@@ -83,6 +84,8 @@ def _training(desk: Desk, outcome: str) -> Finding:
 
 
 def _experiment(desk: Desk) -> Finding:
+    if not is_dense(desk.view):
+        return Finding(None)
     with desk.controls:
         part = PART.show()
     answer = ask(own_gates, prompt=desk.view.prompt)

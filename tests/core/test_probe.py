@@ -275,6 +275,7 @@ def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
     sizes |= {
         "d_ff": config.d_ff,
         "expert": config.n_experts,
+        "each_expert": config.n_experts,
         "one": 1,
         "bound": 2,
         "class": 2 if kind is Bert else config.n_classes,

@@ -79,6 +79,7 @@ TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as familie
     "shared_expert": {"n_experts": 3, "n_active_experts": 1, "shared_d_ff": 20, "shared_gate": True},
     "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
 }
+MIXTURES = tuple(name for name, changes in TODAY.items() if "n_experts" in changes)
 CROSSING = (Decoder, Translation)  # kinds with cross-attention, beside which no sublayer runs in parallel
 Inputs = tuple[Tensor, ...]
 

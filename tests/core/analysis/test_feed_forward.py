@@ -3,6 +3,7 @@
 import copy
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.helpers.engine import TODAY, shipped, small_bundle
+from tests.helpers.engine import MIXTURES, TODAY, shipped, small_bundle
 from transformer_core.analysis.feed_forward.activations import MOST_BINS, own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
+from transformer_core.analysis.feed_forward.mixture import expert_off, routing, without_expert
 from transformer_core.analysis.feed_forward.neurons import (
     corpus_neurons,
     exciting_tokens,
@@ -243,7 +245,8 @@ def test_the_trained_layer_is_a_convolution(layer: int) -> None:
     assert found.kernels == ((config.d_ff, config.d_model, 1), (config.d_model, config.d_ff, 1))
 
 
-SHAPES = {"post": {"norm_order": "post"}, "no bias": {"activation": "relu", "bias": False}, **TODAY}
+SHAPES = {"post": {"norm_order": "post"}, "no bias": {"activation": "relu", "bias": False}}
+SHAPES |= {name: changes for name, changes in TODAY.items() if name not in MIXTURES}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -284,3 +287,67 @@ REFUSED = [
 def test_what_cannot_be_asked_is_told(call, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+def mixture_prompt(shape: str) -> Prompt:
+    return Prompt(small_bundle(**TODAY[shape]), "a glass box a glass bell", 12)
+
+
+@pytest.mark.parametrize("shape", MIXTURES)
+def test_a_load_counts_the_tokens_that_chose_an_expert(shape: str) -> None:
+    prompt = mixture_prompt(shape)
+    config = prompt.bundle.config
+    found = routing(prompt=prompt, layer=1)
+    assert found.load.sum() == len(prompt.encoding) * config.n_active_experts == found.even * config.n_experts
+    assert ((found.weights > 0).sum(-1) == config.n_active_experts).all()
+    np.testing.assert_allclose(found.probabilities.sum(-1), 1, atol=1e-6)
+    expected = 1.0 if config.expert_weights_sum_to_one else found.probabilities.max(-1)
+    np.testing.assert_allclose(found.weights.sum(-1), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", MIXTURES)
+def test_without_an_expert_its_tokens_go_to_others_and_each_other_one_is_its_control(shape: str) -> None:
+    prompt = mixture_prompt(shape)
+    config, before = prompt.bundle.config, routing(prompt=prompt, layer=0)
+    expert = int(before.load.argmax())
+    found = without_expert(prompt=prompt, layer=0, expert=expert)
+    away = routing(prompt=prompt, layer=0, without=expert)
+    assert away.load[expert] == 0
+    assert found.taken.sum() == before.load[expert] == found.load[expert]
+    assert (found.taken >= 0).all()
+    for other in range(config.n_experts):
+        edits = expert_off("encoder.layer0.feed_forward", other)
+        alone = read(prompt.bundle, prompt.encoding, sites=(), edits=edits).probabilities
+        moved = 100 * (alone[found.winner] - found.before[found.winner])
+        assert found.moves[other] == pytest.approx(moved, abs=1e-3)
+    assert found.moved == pytest.approx(found.moves[expert], abs=1e-3)
+    assert found.moves[found.load == 0] == pytest.approx(0, abs=1e-4)
+    assert found.alike != expert
+    distances = np.delete(abs(found.load - found.load[expert]), expert)
+    assert abs(found.load[found.alike] - found.load[expert]) == distances.min()
+
+
+ONE_INSIDE: dict[str, Callable[[Prompt], object]] = {
+    "neurons": lambda prompt: neurons(prompt=prompt, layer=0, top=3),
+    "without_neuron": lambda prompt: without_neuron(prompt=prompt, layer=0, neuron=0),
+    "corpus_neurons": lambda prompt: corpus_neurons(bundle=prompt.bundle, sentences=2),
+    "own_activations": lambda prompt: own_activations(prompt=prompt, layer=0, token=0),
+    "as_convolution": lambda prompt: as_convolution(prompt=prompt, layer=0),
+    "swapped_activation": lambda prompt: swapped_activation(prompt=prompt),
+    "swapped_on_corpus": lambda prompt: swapped_on_corpus(bundle=prompt.bundle, sentences=2),
+}
+
+
+@pytest.mark.parametrize("measure", ONE_INSIDE.values(), ids=ONE_INSIDE)
+def test_what_reads_one_inside_refuses_a_mixture_by_name(measure: Callable[[Prompt], object]) -> None:
+    message = "bundle='glass' has n_experts=5; it must have 0: one inside for all tokens"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        measure(mixture_prompt("mixture"))
+
+
+def test_what_is_no_mixture_or_has_no_such_expert_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"bundle='glass' has n_experts=0; it must be a mixture of at least 2"):
+        routing(prompt=Prompt(small_bundle(), "a box", 12), layer=0)
+    for asked in ({"layer": 2}, {"layer": 0, "without": 5}):
+        with pytest.raises(ValueError, match=r"(layer=2|expert=5) must be from 0 to "):
+            routing(prompt=mixture_prompt("mixture"), **asked)

@@ -35,6 +35,7 @@ from transformer_core.analysis.masks.codes import painted_code
 
 TEXT = "The film was not good, but I loved the ending."
 CHINESE = "虽然房间有点小，但是很干净。"
+MOE = {"model": "gpt-mixture"}  # see odd_model
 CASES: list[tuple[str, str, dict[str, str]]] = [
     ("attention", "heads", {}),
     (
@@ -124,6 +125,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("feed_forward", "curves", {"layer": "2", "feed_forward_token": "3"}),
     ("feed_forward", "neurons", {}),
     ("feed_forward", "neurons", {"layer": "1", "feed_forward_neuron": "17", "lang": "zh"}),
+    ("feed_forward", "mixture", MOE),
+    ("feed_forward", "mixture", MOE | {"layer": "1", "feed_forward_expert": "2", "feed_forward_away": "on"}),
     ("feed_forward", "bernoulli", {}),
     ("feed_forward", "bernoulli", {"feed_forward_x": "-1.3", "feed_forward_draws": "900"}),
     ("positions", "sum", {}),
@@ -205,9 +208,11 @@ def last_of_its_part(case: tuple[str, str, dict[str, str]]) -> bool:
 
 @pytest.mark.parametrize(("page", "part", "query"), nightly_but(CASES, last_of_its_part))
 def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
-    client: TestClient, mounted: dict[str, bytes], page: str, part: str, query: dict[str, str]
+    client: TestClient, mounted: dict[str, bytes], opened_odd: Callable, page: str, part: str, query: dict[str, str]
 ) -> None:
     link = asked(page, part, query)
+    if link["model"] == MOE["model"]:
+        opened_odd("gpt", "mixture")
     app = run(BOXES.get(page, page), **link)
     assert not app.exception
     answer = client.get(f"/live/{page}/{part}", params=link)

@@ -116,8 +116,9 @@ def pre_activations(prompt: Prompt, layer: int) -> Tensor:
     """Return one layer's pre-activations of a text. # (pos, d_ff)
 
     Raises:
-        ValueError: there is no such layer.
+        ValueError: there is no such layer, or the model is a mixture of experts.
     """
+    prompt.bundle.must_be_dense()
     require_index("layer", layer, prompt.bundle.config.n_layers)
     site = prompt.bundle.reader.site(f"layer{layer}.feed_forward.pre_activation")
     encoding = prompt.encoding

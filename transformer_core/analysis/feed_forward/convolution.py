@@ -67,9 +67,10 @@ def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
         layer: from 0.
 
     Raises:
-        ValueError: there is no such layer.
+        ValueError: there is no such layer, or the model is a mixture of experts.
     """
     bundle = prompt.bundle
+    bundle.must_be_dense()
     require_index("layer", layer, bundle.config.n_layers)
     scope = bundle.reader.site(f"layer{layer}.feed_forward")
     into, out = bundle.reader.wiring.into(scope), f"{scope}.output"

@@ -67,9 +67,10 @@ def neurons(*, prompt: Prompt, layer: int, top: int) -> Neurons:
         top: how many neurons, at most d_ff.
 
     Raises:
-        ValueError: there is no such layer, or not so many neurons.
+        ValueError: there is no such layer, or not so many neurons, or the model is a mixture of experts.
     """
     bundle = prompt.bundle
+    bundle.must_be_dense()
     require_index("layer", layer, bundle.config.n_layers)
     if not 1 <= top <= bundle.config.d_ff:
         raise ValueError(f"top={top} must be from 1 to d_ff={bundle.config.d_ff}")
@@ -134,9 +135,10 @@ def without_neuron(*, prompt: Prompt, layer: int, neuron: int) -> WithoutNeuron:
     """Set one neuron of a layer to zero, and each of the others in turn, and return how far the verdict moves.
 
     Raises:
-        ValueError: there is no such layer or neuron, or the model predicts nothing from the text.
+        ValueError: there is no such layer or neuron, the model predicts nothing from the text, or is a mixture.
     """
     bundle = prompt.bundle
+    bundle.must_be_dense()
     require_index("layer", layer, bundle.config.n_layers)
     require_index("neuron", neuron, bundle.config.d_ff)
     encoding = prompt.encoding
@@ -247,7 +249,7 @@ def corpus_neurons(*, bundle: Bundle, sentences: int) -> CorpusNeurons:
         sentences: at most 600.
 
     Raises:
-        ValueError: sentences is outside its range.
+        ValueError: sentences is outside its range, or the model is a mixture of experts.
     """
     sample = _read_corpus(bundle, sentences)
     highest = torch.stack([values.amax(0) for values in sample.before])  # (layer, neuron)
@@ -272,7 +274,7 @@ def exciting_tokens(*, bundle: Bundle, sentences: int, layer: int, neuron: int) 
     """Return the tokens of the built-in corpus that excite a neuron most.
 
     Raises:
-        ValueError: there is no such layer or neuron, or sentences is outside its range.
+        ValueError: there is no such layer or neuron, sentences is outside its range, or the model is a mixture.
     """
     require_index("layer", layer, bundle.config.n_layers)
     require_index("neuron", neuron, bundle.config.d_ff)
@@ -302,6 +304,7 @@ class _Sample:
 
 @functools.lru_cache(maxsize=2)
 def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
+    bundle.must_be_dense()
     require_range("sentences", sentences, 1, MOST_SENTENCES)
     language = best_language(bundle.tokenizer)
     texts = [example.text for example in reviews(language, train=sentences, held_out=0)[0]]

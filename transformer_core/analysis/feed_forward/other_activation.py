@@ -96,9 +96,10 @@ def swapped_activation(*, prompt: Prompt) -> Swapped:
     """Return what a model predicts from a text with each activation, in all layers and in each layer alone.
 
     Raises:
-        ValueError: it predicts nothing.
+        ValueError: it predicts nothing, or is a mixture of experts.
     """
     bundle, encoding = prompt.bundle, prompt.encoding
+    bundle.must_be_dense()
     require_outcome(bundle, encoding)
     used = bundle.config.activation
 
@@ -124,8 +125,9 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
     """Judge held-out reviews of the built-in corpus with each activation.
 
     Raises:
-        ValueError: sentences is outside its range, or the bundle is not a classifier.
+        ValueError: sentences is outside its range, or the bundle is not a classifier, or a mixture of experts.
     """
+    bundle.must_be_dense()
     if bundle.kind != "classifier":
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
     require_range("sentences", sentences, 1, MOST_SENTENCES)

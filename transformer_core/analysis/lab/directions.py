@@ -103,7 +103,7 @@ def _of_neuron(bundle: Bundle, site: str, direction: Direction) -> Tensor:
     name = f"{stack}.stack.layers.{layer.removeprefix('layer')}.feed_forward.outer_proj.weight"
     weights = dict(bundle.model.named_parameters())
     if name not in weights:
-        raise ValueError(f"source='neuron' needs a feed-forward layer at {site}; this model has none there")
+        raise ValueError(f"source='neuron' needs one feed-forward layer at {site}; this model has none, or a mixture")
     columns = weights[name].detach()  # (d_model, d_ff)
     if not 0 <= direction.index < columns.shape[1]:
         raise ValueError(f"index={direction.index} must be a neuron from 0 to {columns.shape[1] - 1}")
