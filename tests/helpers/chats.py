@@ -1,4 +1,16 @@
-"""Chat templates in the manner of today's families, worded for these tests, and templates that do harm."""
+"""Chat templates in the manner of today's families, worded for these tests, templates that do harm, a chat model."""
+
+from functools import cache
+from typing import Any
+
+import tokenizers
+
+from tests.helpers.engine import TODAY, made
+from transformer_core.bundle import Bundle
+from transformer_core.models import Gpt
+from transformer_core.text import Tokenizer
+from transformer_core.text.chat import ChatTemplate
+from transformer_core.training.corpora import passage
 
 LLAMA = """\
 {%- set rest = messages -%}
@@ -85,3 +97,22 @@ HARMFUL = {
     "{{": "line 1",
     "{{ raise_exception('No such role') }}": "it refuses this conversation: No such role",
 }
+
+
+@cache
+def chat_tokenizer() -> Tokenizer:
+    """Return a BPE that puts <s> before every text and knows the markers of all templates as special tokens."""
+    texts = (passage("en") + passage("zh")).splitlines()
+    whole = tokenizers.Tokenizer.from_str(Tokenizer.train("bpe", texts, vocab_size=1_200, template="none").to_json())
+    whole.add_special_tokens(["<s>", "</s>", *MARKERS])
+    begin = whole.token_to_id("<s>")
+    whole.post_processor = tokenizers.processors.TemplateProcessing("<s> $A", "<s> $A $B", [("<s>", begin)])
+    return Tokenizer(whole, {"[BOS]": "<s>", "[EOS]": "</s>"})
+
+
+def chat_model(template: str, **changes: Any) -> Bundle:
+    """Return a GPT that nobody trained, with a chat template in Jinja."""
+    tokenizer = chat_tokenizer()
+    options = {"max_len": 128, "d_model": 32, **(changes or TODAY["llama"])}
+    model = made(Gpt, vocab_size=tokenizer.vocab_size, **options)
+    return Bundle("speaker", model.requires_grad_(False), tokenizer, chat=ChatTemplate.of(template, tokenizer.named))

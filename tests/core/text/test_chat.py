@@ -3,16 +3,14 @@
 import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 import tokenizers
 import transformers
-from tokenizers import models, pre_tokenizers
 
-from tests.helpers.chats import HARMFUL, MARKERS, TEMPLATES
-from transformer_core.text import Tokenizer, chat_process
+from tests.helpers.chats import HARMFUL, TEMPLATES, chat_tokenizer
+from transformer_core.text import chat_process
 from transformer_core.text.chat import CHATML, LARGEST_TEMPLATE, ChatError, ChatTemplate, Messages
 
 ASKED: Messages = (("user", "  Is it 你好 — or “not”?\n"),)
@@ -24,26 +22,13 @@ TALK: Messages = (
 )
 
 
-@cache
-def pipeline() -> tokenizers.Tokenizer:
-    """Return a pipeline of bytes that puts a token before every text, and knows the markers of all templates."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = tokenizers.Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    made.add_special_tokens(["<s>", "</s>", *MARKERS])
-    begins = made.token_to_id("<s>")
-    made.post_processor = tokenizers.processors.TemplateProcessing("<s> $A", "<s> $A $B", [("<s>", begins)])
-    return made
-
-
 @pytest.mark.parametrize("messages", [ASKED, TALK], ids=["asked", "talk"])
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_text_and_ids_are_those_of_transformers(name: str, messages: Messages) -> None:
-    own = Tokenizer(pipeline(), {"[BOS]": "<s>", "[EOS]": "</s>"})
+    own = chat_tokenizer()
     template = ChatTemplate.of(TEMPLATES[name], own.named)
     theirs = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=pipeline(), bos_token="<s>", eos_token="</s>", chat_template=TEMPLATES[name]
+        tokenizer_object=tokenizers.Tokenizer.from_str(own.to_json()), bos_token="<s>", eos_token="</s>", chat_template=TEMPLATES[name]
     )
     chat = [{"role": role, "content": text} for role, text in messages]
     for prompted in (True, False):

@@ -55,8 +55,8 @@ def chat_tokens(*, bundle: Bundle, messages: Messages, prompted: bool) -> ChatTo
     for start, end in zip(found.starts, found.ends, strict=True):
         places = range(start, max(end, start + 1))
         words = {owner[place] for place in places if said[place]}
-        around = words or {owner[place] for place in places}
-        owners.append(around.pop() if len(around) == 1 else UNKNOWN)
+        around = tuple(words or {owner[place] for place in places})
+        owners.append(around[0] if len(around) == 1 else UNKNOWN)
         own.append(bool(words))
     return ChatTokens(text, found, tuple(owners), tuple(own), bundle.chat is not None)
 
@@ -67,7 +67,7 @@ def owners_of(template: ChatTemplate, messages: Messages, prompted: bool, text: 
     marked = tuple((role, f"\ue000{place}\ue001") for place, (role, _) in enumerate(messages))
     shorter = tuple((messages[:end], False) for end in range(count + 1))
     with_marks, *begun = template.render_each(((marked, prompted), *shorter))
-    if not isinstance(begun[0], str):  # few templates make a text of nothing
+    if not isinstance(begun[0], str) or not text.startswith(begun[0]):  # few templates make a text of nothing
         begun[0] = next((token for name, token in template.tokens if name == "bos_token" and text.startswith(token)), "")
     known = [(BEFORE, 0)]  # where the part of each message begins
     for place, part in enumerate(begun):
