@@ -25,9 +25,7 @@ class Prompt:
     @property
     def encoding(self) -> Encoding:
         """The text as the model reads it; ValueError as of Tokenizer.encode."""
-        return self.bundle.tokenizer.encode(
-            self.text, self.pair, max_len=self.n_tokens, add_special=self.add_special
-        )
+        return self.bundle.tokenizer.encode(self.text, self.pair, max_len=self.n_tokens, add_special=self.add_special)
 
     def with_text(self, text: str) -> "Prompt":
         """Another text to the same model, as much of it as that can read."""

@@ -84,7 +84,10 @@ class ChatTemplate:
     def render_each(self, chats: tuple[Chat, ...]) -> tuple[str | ChatError, ...]:
         """Return the text of each conversation, or why there is none."""
         asked = [
-            {"messages": [{"role": role, "content": text} for role, text in messages], "add_generation_prompt": prompted}
+            {
+                "messages": [{"role": role, "content": text} for role, text in messages],
+                "add_generation_prompt": prompted,
+            }
             for messages, prompted in chats
         ]
         request = {"template": self.source, "tokens": dict(self.tokens), "chats": asked}

@@ -32,8 +32,8 @@ def runs(found: ChatTokens) -> list[tuple[int, bool, str]]:
 def test_the_words_of_each_message_are_where_they_stand_and_nothing_is_lost(name: str, prompted: bool) -> None:
     found = of(TEMPLATES[name], prompted=prompted)
     assert "".join(text for *_, text in runs(found)) == found.text
-    words = {owner: text for owner, own, text in runs(found) if own}
-    assert {owner: text.strip() for owner, text in words.items()} == {k: text.strip() for k, (_, text) in enumerate(TALK)}
+    words = {owner: text.strip() for owner, own, text in runs(found) if own}
+    assert words == {place: text.strip() for place, (_, text) in enumerate(TALK)}
     assert (max(found.owners) == len(TALK)) == (prompted and name != "mistral")  # which has no header of an answer
     assert found.its_own
 

@@ -51,7 +51,9 @@ def test_the_template_of_a_folder_is_that_of_its_tokenizer(folder: Path, templat
     assert chat.render(ASKED) == "A glass?"
 
 
-@pytest.mark.parametrize("template", [None, [], [{"name": "tool_use", "template": OTHER}]], ids=["none", "empty", "one"])
+@pytest.mark.parametrize(
+    "template", [None, [], [{"name": "tool_use", "template": OTHER}]], ids=["none", "empty", "one"]
+)
 def test_a_folder_without_a_template_has_none(folder: Path, template: object) -> None:
     say(folder, template)
     assert load(folder).chat is None

@@ -28,7 +28,10 @@ def test_text_and_ids_are_those_of_transformers(name: str, messages: Messages) -
     own = chat_tokenizer()
     template = ChatTemplate.of(TEMPLATES[name], own.named)
     theirs = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizers.Tokenizer.from_str(own.to_json()), bos_token="<s>", eos_token="</s>", chat_template=TEMPLATES[name]
+        tokenizer_object=tokenizers.Tokenizer.from_str(own.to_json()),
+        bos_token="<s>",
+        eos_token="</s>",
+        chat_template=TEMPLATES[name],
     )
     chat = [{"role": role, "content": text} for role, text in messages]
     for prompted in (True, False):
@@ -52,9 +55,13 @@ def test_what_does_harm_is_stopped_in_words_and_the_next_is_rendered(source: str
 
 def test_what_would_break_out_of_the_sandbox_finds_no_variable_and_opens_no_file(tmp_path: Path) -> None:
     own = Path(chat_process.__file__).read_text(encoding="utf-8")
-    out = '    made.globals |= {"variables": lambda: dict(os.environ), "opened": lambda: open(os.devnull)}\n    return made\n'
+    out = '    made.globals |= {"variables": lambda: dict(os.environ), "opened": lambda: open(os.devnull)}\n'
+    before, kept, after = own.partition("    return made\n\n\ndef _why")
+    assert kept
     script = tmp_path / "chat_process.py"
-    script.write_text(own.replace("    return made\n\n\ndef _why", f"{out}\n\ndef _why"), encoding="utf-8")
+    script.write_text(
+        own.replace("    return made\n\n\ndef _why", f"{out}    return made\n\n\ndef _why"), encoding="utf-8"
+    )
     asked = [{"template": f"{{{{ {name}() }}}}", "tokens": {}, "chats": [{}]} for name in ("variables", "opened")]
     lines = "".join(json.dumps(one) + "\n" for one in asked)
     done = subprocess.run([sys.executable, "-P", script], input=lines, capture_output=True, text=True, check=True)
@@ -62,7 +69,9 @@ def test_what_would_break_out_of_the_sandbox_finds_no_variable_and_opens_no_file
     assert answers == [[], [{"text": "{}"}], [{"why": "it reaches for a file"}]]
 
 
-@pytest.mark.parametrize("source", ["", "a" * (LARGEST_TEMPLATE + 1), "\ud800", 1], ids=["empty", "long", "half", "one"])
+@pytest.mark.parametrize(
+    "source", ["", "a" * (LARGEST_TEMPLATE + 1), "\ud800", 1], ids=["empty", "long", "half", "one"]
+)
 def test_what_is_no_template_is_refused(source: str) -> None:
     with pytest.raises(ValueError, match="chat_template"):
         ChatTemplate(source)

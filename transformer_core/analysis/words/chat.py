@@ -7,6 +7,7 @@ back, give the text. What cannot be found in this way is left open.
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from transformer_core.analysis.words.tokenizer_comparison import MODEL, Cut, cut
 from transformer_core.bundle import Bundle
@@ -68,14 +69,15 @@ def owners_of(template: ChatTemplate, messages: Messages, prompted: bool, text: 
     shorter = tuple((messages[:end], False) for end in range(count + 1))
     with_marks, *begun = template.render_each(((marked, prompted), *shorter))
     if not isinstance(begun[0], str) or not text.startswith(begun[0]):  # few templates make a text of nothing
-        begun[0] = next((token for name, token in template.tokens if name == "bos_token" and text.startswith(token)), "")
+        bos = dict(template.tokens).get("bos_token", "")
+        begun[0] = bos if text.startswith(bos) else ""
     known = [(BEFORE, 0)]  # where the part of each message begins
     for place, part in enumerate(begun):
         if isinstance(part, str) and text.startswith(part) and len(part) >= known[-1][1]:
             known.append((place, len(part)))
     known.append((count + 1, len(text)))
     owner, said = [UNKNOWN] * len(text), [False] * len(text)
-    for (place, start), (after, end) in zip(known, known[1:], strict=False):
+    for (place, start), (after, end) in pairwise(known):
         if after == place + 1:
             owner[start:end] = [place] * (end - start)
     for place, start, end in _words(with_marks, messages, text) if isinstance(with_marks, str) else ():
