@@ -21,6 +21,7 @@ from pages.language import LANGUAGES, is_foreign, language, language_of, plain, 
 from pages.link import LIVE
 from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
+from transformer_core.text.chat import ChatError
 from transformer_core.untrusted.bundle_files import BundleError
 
 DEFAULT_TEXT = "The film was not good, but I loved the ending."
@@ -146,15 +147,23 @@ def encoded(bundle: Bundle, text: str, *, max_len: int | None = None, chat: bool
     if not text.strip():
         raise ValueError(t("text.empty"))
     require_length(text, MOST_CHARACTERS)
-    with in_words():
-        if chat and bundle.chat is not None:
+    if chat and bundle.chat is not None:
+        try:
             text = bundle.chat.render((("user", text),))
+        except ChatError as error:
+            raise ValueError(why_no_chat(error)) from error
+    with in_words():
         encoding = bundle.tokenizer.encode(text, max_len=max_len, add_special=not chat)
     if chat and len(encoding) > _most(bundle):
         raise ValueError(t("text.chat_long", count=len(encoding), most=_most(bundle)))
     if not any(end for _, end in encoding.offsets):  # nothing but special tokens, which the template adds
         raise ValueError(t("text.nothing_known"))
     return encoding
+
+
+def why_no_chat(error: ChatError) -> str:
+    """Say what a chat template did instead of making a text."""
+    return t(f"chat_template.{error.why}", detail=error.detail)
 
 
 def _unknown(encoding: Encoding) -> tuple[str | None, bool]:

@@ -8,11 +8,10 @@ import streamlit as st
 from pages.kit.asking import Answer, ask
 from pages.kit.controls import Choice, Kept, Switch, Text
 from pages.kit.experiment import fragment
-from pages.kit.header import View
+from pages.kit.header import View, why_no_chat
 from pages.kit.models import READERS, chat_models, offer_model
-from pages.kit.refusals import in_own_words
 from pages.kit.url import whole_number
-from pages.language import plain, t
+from pages.language import joined, plain, t
 from pages.room import Part
 from pages.tokens.chips import offer_chips, show_chips
 from pages.tokens.figures import Line
@@ -124,8 +123,8 @@ def _show(view: View) -> None:
     messages = _conversation(view)
     try:
         answer = ask(chat_tokens, bundle=view.bundle, messages=messages, prompted=PROMPTED.read())
-    except ValueError as error:
-        st.warning(plain(in_own_words(str(error))), icon=":material/block:")
+    except ChatError as error:
+        st.warning(plain(why_no_chat(error)), icon=":material/block:")
         return
     found = answer.value
     st.markdown(_told(found))
@@ -147,7 +146,8 @@ def _say_that_there_is_none(view: View) -> None:
 def _told(found: ChatTokens) -> str:
     own = sum(found.own)
     counts = {"count": len(found.own), "own": own, "added": len(found.own) - own, "special": sum(found.cut.special)}
-    return t("tokens.chat_told", **counts) + (t("tokens.chat_open_places") if UNKNOWN in found.owners else "")
+    told = t("tokens.chat_told", **counts)
+    return joined(told, t("tokens.chat_open_places")) if UNKNOWN in found.owners else told
 
 
 def _lines(answer: Answer[ChatTokens], messages: Messages) -> tuple[Line, ...]:

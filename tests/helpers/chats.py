@@ -95,7 +95,7 @@ HARMFUL = {
     "{% include '/etc/passwd' %}": "no loader",
     "{% for i in range(90000) %}again{% endfor %}": "more than 32,768 characters",
     "{{": "line 1",
-    "{{ raise_exception('No such role') }}": "it refuses this conversation: No such role",
+    "{{ raise_exception('No such role') }}": "refuses this conversation: No such role",
 }
 
 

@@ -25,12 +25,28 @@ Chat = tuple[Messages, bool]  # and whether it ends with the header of the assis
 Answers = list[dict[str, str]]
 
 
+WHY = {  # what a template does instead of making a text
+    "refuses": "refuses this conversation: {detail}",
+    "reaches": "reaches for what a template may not have: {detail}",
+    "time": "did not end within {detail} s of a processor, and was stopped",
+    "memory": "takes more than {detail} MB",
+    "length": "writes more than {detail} characters",
+    "depth": "is nested too deeply, or calls itself without an end",
+    "fails": "fails: {detail}",
+}
+
+
 class ChatError(ValueError):
-    """A conversation that a template makes no text of: it refuses, fails, or was stopped."""
+    """A conversation that a template makes no text of.
 
+    Args:
+        why: an entry of WHY.
+        detail: what more there is to say.
+    """
 
-def _refused(why: str) -> ChatError:
-    return ChatError(f"the chat template makes no text of this conversation: {why:.300}")
+    def __init__(self, why: str, detail: str) -> None:
+        self.why, self.detail = why, f"{detail:.300}"
+        super().__init__(f"the chat template {WHY[why].format(detail=self.detail)}")
 
 
 @dataclass(frozen=True)
@@ -77,7 +93,7 @@ class ChatTemplate:
         """
         (found,) = self.render_each(((messages, prompted),))
         if isinstance(found, ChatError):
-            raise ChatError(str(found))
+            raise ChatError(found.why, found.detail)
         return found
 
     @lru_cache(maxsize=MOST_KEPT)  # noqa: B019  a stopped one is not tried again
@@ -95,7 +111,7 @@ class ChatTemplate:
             answers = _renderer.ask(json.dumps(request).encode() + b"\n")
         except ChatError as error:
             return (error,) * len(chats)
-        return tuple(one["text"] if "text" in one else _refused(one["why"]) for one in answers)
+        return tuple(one["text"] if "text" in one else ChatError(**one) for one in answers)
 
 
 CHATML = ChatTemplate(
@@ -120,10 +136,9 @@ class _Renderer:
                 return self._process.answer(PATIENCE)
             except (ProcessDiedError, TimeoutError):
                 self.end()
-                most = f"{chat_process.MOST_SECONDS:g} s of a processor"
-                raise _refused(f"it did not end within {most}, and was stopped") from None
+                raise ChatError("time", f"{chat_process.MOST_SECONDS:g}") from None
             except OSError as error:
-                raise _refused(f"its process cannot be started: {error.strerror or error}") from None
+                raise ChatError("fails", str(error.strerror or error)) from None
 
     def end(self) -> None:
         if self._process is not None:

@@ -33,6 +33,20 @@ class RefusalError(TemplateError):
     """A template's own raise_exception."""
 
 
+class LengthError(Exception):
+    """A text of more than MOST_RENDERED characters."""
+
+
+KINDS: dict[type[Exception], str] = {
+    RefusalError: "refuses",
+    SecurityError: "reaches",
+    OSError: "reaches",
+    MemoryError: "memory",
+    RecursionError: "depth",
+    LengthError: "length",
+}
+
+
 class Generation(Extension):
     """The block {% generation %}, in which templates put what an assistant says; the text is the same without it."""
 
@@ -80,32 +94,27 @@ def environment() -> Environment:
     return made
 
 
-def _why(error: Exception) -> str:
-    said = {
-        RefusalError: f"it refuses this conversation: {error}",
-        SecurityError: f"it reaches for what a template may not have: {error}",
-        OSError: "it reaches for a file",
-        MemoryError: f"it takes more than {MOST_MEMORY >> 20} MB",
-        RecursionError: "it is nested too deeply, or calls itself without an end",
-        OverflowError: str(error),
-        TemplateSyntaxError: f"line {getattr(error, 'lineno', 0)}: {error}",
-    }
-    known = (words for kind, words in said.items() if isinstance(error, kind))
-    return next(known, f"{type(error).__name__}: {error}")
+def _why(error: Exception) -> dict[str, str]:
+    """Return what happened, one of WHY in `chat.py`, and what more there is to say."""
+    why = next((kind for class_, kind in KINDS.items() if isinstance(error, class_)), "fails")
+    line = f"line {error.lineno}" if isinstance(error, TemplateSyntaxError) else type(error).__name__
+    said = str(getattr(error, "message", None) or error)
+    more = {"memory": f"{MOST_MEMORY >> 20}", "length": f"{MOST_RENDERED:,}", "fails": f"{line}: {said}"}
+    return {"why": why, "detail": more.get(why, said)}
 
 
 def answer(compiled: Compiler, request: dict[str, Any], chat: dict[str, Any]) -> dict[str, str]:
-    """Render one conversation of a request: {"text": …}, or why there is none: {"why": …}."""
+    """Render one conversation of a request: {"text": …}, or why there is none."""
     pieces, length = [], 0
     try:
         template = compiled(request["template"])
         for piece in template.generate(tools=None, documents=None, **request["tokens"], **chat):
             length += len(piece)
             if length > MOST_RENDERED:
-                raise OverflowError(f"it writes more than {MOST_RENDERED:,} characters")
+                raise LengthError
             pieces.append(piece)
     except Exception as error:
-        return {"why": _why(error)}
+        return _why(error)
     return {"text": "".join(pieces)}
 
 

@@ -71,5 +71,5 @@ def test_a_model_without_a_template_is_asked_by_one_that_is_not_its_own() -> Non
 
 
 def test_a_template_that_refuses_says_so() -> None:
-    with pytest.raises(ChatError, match="it refuses this conversation: Roles must alternate"):
+    with pytest.raises(ChatError, match="the chat template refuses this conversation: Roles must alternate"):
         of(TEMPLATES["mistral"], (TALK[1], TALK[3]))

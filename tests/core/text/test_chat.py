@@ -46,7 +46,7 @@ def test_text_and_ids_are_those_of_transformers(name: str, messages: Messages) -
 
 @pytest.mark.parametrize(("source", "why"), HARMFUL.items(), ids=range(len(HARMFUL)))
 def test_what_does_harm_is_stopped_in_words_and_the_next_is_rendered(source: str, why: str) -> None:
-    with pytest.raises(ChatError, match="the chat template makes no text of this conversation: ") as caught:
+    with pytest.raises(ChatError, match="the chat template ") as caught:
         ChatTemplate(source).render(ASKED)
     assert why in str(caught.value)
     assert len(str(caught.value)) < 400
@@ -59,14 +59,16 @@ def test_what_would_break_out_of_the_sandbox_finds_no_variable_and_opens_no_file
     before, kept, after = own.partition("    return made\n\n\ndef _why")
     assert kept
     script = tmp_path / "chat_process.py"
-    script.write_text(
-        own.replace("    return made\n\n\ndef _why", f"{out}    return made\n\n\ndef _why"), encoding="utf-8"
-    )
+    script.write_text(before + out + kept + after, encoding="utf-8")
     asked = [{"template": f"{{{{ {name}() }}}}", "tokens": {}, "chats": [{}]} for name in ("variables", "opened")]
     lines = "".join(json.dumps(one) + "\n" for one in asked)
     done = subprocess.run([sys.executable, "-P", script], input=lines, capture_output=True, text=True, check=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers == [[], [{"text": "{}"}], [{"why": "it reaches for a file"}]]
+    assert answers == [
+        [],
+        [{"text": "{}"}],
+        [{"why": "reaches", "detail": "[Errno 24] Too many open files: '/dev/null'"}],
+    ]
 
 
 @pytest.mark.parametrize(
