@@ -33,6 +33,7 @@ from transformer_core.models.recurrent import (
 from transformer_core.reader import READERS, Asks, Reader
 from transformer_core.text import Tokenizer
 from transformer_core.text.characters import check_text
+from transformer_core.text.chat import ChatTemplate
 from transformer_core.untrusted.bundle_files import (
     CARD,
     CARD_ZH,
@@ -91,6 +92,7 @@ class Bundle:
         card_zh: the card in Chinese, if there is one.
         target_tokenizer: what cuts the texts of a translation's target, where that is another one; both have the same
             ids.
+        chat: what makes one text of a conversation, if the model was trained on such.
         read_held_out: of the model of a run, reads the texts that the run never learned from; None where nobody knows.
 
     Raises:
@@ -107,6 +109,7 @@ class Bundle:
     reads: str = ""
     card_zh: str = ""
     target_tokenizer: Tokenizer | None = None
+    chat: ChatTemplate | None = None
     read_held_out: Callable[[], Sequence[Answered]] | None = None
 
     def __post_init__(self) -> None:
@@ -209,6 +212,7 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             "labels": list(bundle.labels),
             "reads": bundle.reads,
             "model": dataclasses.asdict(bundle.config),
+            "chat": None if bundle.chat is None else dataclasses.asdict(bundle.chat),
             "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
         }
         (draft / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -256,7 +260,18 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
     if config["kind"] in LABELLED and not labels:
         labels = tuple(f"LABEL_{place}" for place in range(model_config.n_classes))
     card, card_zh = read_card(folder), read_card(folder, CARD_ZH)
-    return Bundle(folder.name, model, tokenizer, labels, card, None, read_measured(folder), reads, card_zh)
+    measured, chat = read_measured(folder), _chat_in(folder, config)
+    return Bundle(folder.name, model, tokenizer, labels, card, None, measured, reads, card_zh, chat=chat)
+
+
+def _chat_in(folder: Path, values: dict[str, Any]) -> ChatTemplate | None:
+    said = values.get("chat")
+    if said is None:
+        return None
+    try:
+        return ChatTemplate(said["source"], tuple((name, token) for name, token in said["tokens"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BundleError(f"{folder.name}/{CONFIG}: chat: {error!s:.300}") from error
 
 
 def _model_config(folder: Path, values: dict[str, Any]) -> ModelConfig:

@@ -13,17 +13,19 @@ class Prompt:
     Args:
         n_tokens: most tokens that are read, special ones among them.
         pair: the second text, for a model that reads two at once.
+        add_special: the tokenizer adds special tokens; a conversation's text spells its own.
     """
 
     bundle: Bundle
     text: str
     n_tokens: int
     pair: str | None = None
+    add_special: bool = True
 
     @property
     def encoding(self) -> Encoding:
         """The text as the model reads it; ValueError as of Tokenizer.encode."""
-        return self.bundle.tokenizer.encode(self.text, self.pair, max_len=self.n_tokens)
+        return self.bundle.tokenizer.encode(self.text, self.pair, max_len=self.n_tokens, add_special=self.add_special)
 
     def with_text(self, text: str) -> "Prompt":
         """Another text to the same model, as much of it as that can read."""

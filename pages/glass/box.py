@@ -26,7 +26,7 @@ from pages.kit.controls import Choice
 from pages.kit.device import device_of_model
 from pages.kit.experiment import experiment
 from pages.kit.exports import export_matrix
-from pages.kit.header import View
+from pages.kit.header import View, typed_in_link
 from pages.kit.live import Live, follow_choice
 from pages.kit.matrix import show_matrix
 from pages.kit.url import in_url, remember
@@ -108,7 +108,8 @@ def live_cell(view: View) -> Live:
 
 
 def _follow(view: View, name: str, part: Slice, cell: tuple[int, int], target_ids: tuple[int, ...] | None) -> None:
-    link = {"model": view.bundle.name, "text": view.encoding.text, "glass": name, "glass_head": str(part.head)}
+    text = {"text": view.encoding.text} if view.encoding.add_special else typed_in_link(view)
+    link = {"model": view.bundle.name, **text, "glass": name, "glass_head": str(part.head)}
     target = ".".join(map(str, target_ids or ()))
     follow_choice("glass", "cell", link | {"glass_target": target, CELL: f"{cell[0]}.{cell[1]}"})
 

@@ -16,7 +16,7 @@ BACK = Slider("gpt_back", lambda view: 1 - len(view.encoding), 0, 0, label="gpt.
 
 def header_of_gpt() -> View:
     """Show the header with the models that this page can run."""
-    return header(kinds=("gpt",), example=EXAMPLE)
+    return header(kinds=("gpt",), example=EXAMPLE, chat=True)
 
 
 def go_to(place: int, view: View) -> None:

@@ -224,7 +224,7 @@ def _known(name: str, value: Any) -> str:
     if isinstance(value, Bundle):
         return f"bundle {value.name}"
     if isinstance(value, Prompt):
-        return f"prompt {value.bundle.name} {(value.text, value.n_tokens, value.pair)!r}"
+        return f"prompt {value.bundle.name} {(value.text, value.n_tokens, value.pair, value.add_special)!r}"
     if value is None or isinstance(value, str | int | float):
         return repr(value)
     if isinstance(value, tuple):
@@ -310,7 +310,8 @@ def _written(name: str, value: Any) -> str:
         return code_that_opens(value.name)[1]
     if isinstance(value, Prompt):
         parts = (value.bundle, value.text, value.n_tokens, *(() if value.pair is None else (value.pair,)))
-        return f"Prompt({', '.join(_written(name, part) for part in parts)})"
+        bare = "" if value.add_special else ", add_special=False"
+        return f"Prompt({', '.join(_written(name, part) for part in parts)}{bare})"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, tuple):

@@ -9,18 +9,19 @@ import numpy as np
 import streamlit as st
 
 from pages.kit.component import registered
-from pages.kit.controls import Choice, Slider, Text
+from pages.kit.controls import Choice, Slider, Switch, Text
 from pages.kit.device import device_of_model
 from pages.kit.examples import happens_in, outside_note, show_sentences
 from pages.kit.experiment import is_asked
 from pages.kit.models import broken, choose_model, first_model, is_there, open_bundle, other_kind, take_model
-from pages.kit.refusals import in_words, read_or_last, require_length, show_line
+from pages.kit.refusals import in_words, last_read, read_or_last, require_length, show_line
 from pages.kit.url import current, set_choice, written
 from pages.kit.view import View
 from pages.language import LANGUAGES, is_foreign, language, language_of, plain, strings, t
 from pages.link import LIVE
 from transformer_core.bundle import Bundle
 from transformer_core.text import Encoding
+from transformer_core.text.chat import ChatError
 from transformer_core.untrusted.bundle_files import BundleError
 
 DEFAULT_TEXT = "The film was not good, but I loved the ending."
@@ -36,10 +37,11 @@ MOST_CHARACTERS = 2_000
 MOST_TOKENS = 128
 MOST_UNKNOWN = 0.3  # from this part of the tokens on, a verdict rests on too little to be left without a word
 LANGUAGE = Choice("lang", LANGUAGES, label="header.language", collapsed=True, always=True)
+CHAT = Switch("chat", False, label="text.as_chat")
 FIRST_CJK = 0x2E80  # from here on, scripts that write no blanks between words
 
 
-def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_TEXT) -> View:
+def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_TEXT, chat: bool = False) -> View:
     """Show the controls and one line about the text, and return what was chosen.
 
     A text that cannot be read leaves the last one that could. Where no model can be opened, the page ends with why.
@@ -47,6 +49,7 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
     Args:
         kinds: of model that the page can read, the likeliest first; others are not listed.
         example: the text to begin with; a model that reads another language has one of its own.
+        chat: offer to ask a chat model as it was trained, the text as the user's message.
     """
     text_place, model_place, language_place = st.columns([5.4, 1.6, 2.0], vertical_alignment="bottom")
     with language_place:
@@ -65,11 +68,17 @@ def header(*, kinds: tuple[str, ...] = ("classifier",), example: str = DEFAULT_T
         bundle = open_bundle(model)
     except BundleError as error:
         _end(broken(model, error))
+    line = st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small")
+    with line:
+        chat = chat and bundle.chat is not None and CHAT.show()
     try:
-        encoding, instead = read_or_last("text", text, example, lambda text: encoded(bundle, text))
+        encoding, instead = read_or_last("text", text, example, lambda text: encoded(bundle, text, chat=chat))
     except ValueError as error:
         _end(plain(str(error)))
-    with st.container(key="text_line", horizontal=True, vertical_alignment="center", gap="small"):
+    with line:
+        if chat:
+            with st.popover(t("text.chat_prompt"), type="tertiary"):
+                st.code(encoding.text, language=None, wrap_lines=True)
         window = _window(bundle, encoding)
         offered = _offer_reader(bundle, text, kinds, example)
         asked = is_asked()  # by a lecture, perhaps for that
@@ -125,11 +134,12 @@ def _one_language(bundle: Bundle, kinds: tuple[str, ...]) -> str | None:
     return t(f"text.reads_{bundle.reads}")
 
 
-def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encoding:
+def encoded(bundle: Bundle, text: str, *, max_len: int | None = None, chat: bool = False) -> Encoding:
     """Return a text as a model reads it.
 
     Args:
         max_len: tokens that are read; all by default.
+        chat: the text is a user's message to the model, which has a chat template; it must fit whole.
 
     Raises:
         ValueError: why it cannot be read, in words for the page.
@@ -137,11 +147,23 @@ def encoded(bundle: Bundle, text: str, *, max_len: int | None = None) -> Encodin
     if not text.strip():
         raise ValueError(t("text.empty"))
     require_length(text, MOST_CHARACTERS)
+    if chat and bundle.chat is not None:
+        try:
+            text = bundle.chat.render((("user", text),))
+        except ChatError as error:
+            raise ValueError(why_no_chat(error)) from error
     with in_words():
-        encoding = bundle.tokenizer.encode(text, max_len=max_len)
+        encoding = bundle.tokenizer.encode(text, max_len=max_len, add_special=not chat)
+    if chat and len(encoding) > _most(bundle):
+        raise ValueError(t("text.chat_long", count=len(encoding), most=_most(bundle)))
     if not any(end for _, end in encoding.offsets):  # nothing but special tokens, which the template adds
         raise ValueError(t("text.nothing_known"))
     return encoding
+
+
+def why_no_chat(error: ChatError) -> str:
+    """Say what a chat template did instead of making a text."""
+    return t(f"chat_template.{error.why}", detail=error.detail)
 
 
 def _unknown(encoding: Encoding) -> tuple[str | None, bool]:
@@ -164,9 +186,13 @@ def _typed_padding(bundle: Bundle, encoding: Encoding) -> str | None:
     return t(key, token=bundle.tokenizer.token_of(pad_id))
 
 
+def _most(bundle: Bundle) -> int:
+    return min(MOST_TOKENS, bundle.config.max_len)
+
+
 def _window(bundle: Bundle, encoding: Encoding) -> Encoding:
     """Return the part of a long text that is read at a time, behind a button that lets a person move it."""
-    most = min(MOST_TOKENS, bundle.config.max_len)
+    most = _most(bundle)
     if len(encoding) <= most:
         return encoding
     with st.popover(t("text.part_read", count=len(encoding), most=most), type="tertiary"):
@@ -196,11 +222,17 @@ def linked_view() -> View:
     if not is_there(name):
         raise BundleError(t("model.gone", name=name))
     bundle = open_bundle(name)
-    encoding = encoded(bundle, current("text") or "")
-    most = min(MOST_TOKENS, bundle.config.max_len)
+    encoding = encoded(bundle, current("text") or "", chat=bundle.chat is not None and CHAT.read())
+    most = _most(bundle)
     if len(encoding) > most:
         encoding = _part_from(bundle, encoding, _start(encoding, most).read(), most)
     return View(bundle, encoding)
+
+
+def typed_in_link(view: View) -> dict[str, str]:
+    """Return what a link says of the text that was typed, and that it is a user's message where it is one."""
+    typed = {"text": last_read("text") or str(current("text") or "")}
+    return typed if view.encoding.add_special else typed | {CHAT.name: CHAT.link_of(True)}
 
 
 def encoded_whole(bundle: Bundle, text: str) -> Encoding:
@@ -209,9 +241,8 @@ def encoded_whole(bundle: Bundle, text: str) -> Encoding:
     Raises:
         ValueError: as of encoded.
     """
-    most = min(MOST_TOKENS, bundle.config.max_len)
-    found = encoded(bundle, text, max_len=most)
-    return bundle.tokenizer.encode(whole_words(found), max_len=most) if found.truncated else found
+    found = encoded(bundle, text, max_len=_most(bundle))
+    return bundle.tokenizer.encode(whole_words(found), max_len=_most(bundle)) if found.truncated else found
 
 
 def part_read(bundle: Bundle, text: str) -> str | None:
@@ -221,7 +252,7 @@ def part_read(bundle: Bundle, text: str) -> str | None:
         ValueError: as of encoded.
     """
     count, read = len(encoded(bundle, text)), len(encoded_whole(bundle, text))
-    return None if count <= min(MOST_TOKENS, bundle.config.max_len) else t("text.begin_read", count=count, most=read)
+    return None if count <= _most(bundle) else t("text.begin_read", count=count, most=read)
 
 
 def whole_words(cut: Encoding) -> str:

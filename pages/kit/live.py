@@ -29,8 +29,7 @@ from pages.figures.matrix import padded
 from pages.kit.charts import Drawing
 from pages.kit.component import registered
 from pages.kit.controls import Control
-from pages.kit.header import View, linked_view
-from pages.kit.refusals import last_read
+from pages.kit.header import View, linked_view, typed_in_link
 from pages.kit.url import current, whole_number
 from pages.kit.verdict import Number, Verdict
 from pages.language import language
@@ -245,7 +244,7 @@ def follow(page: str, part: str, view: View, controls: Sequence[Control[Any]]) -
         return
     kinds = {kind: [one for one in controls if one.follows == kind] for kind in ("choices", "sliders", "boxes")}
     boxes = ["text", *(one.name for one in kinds["boxes"])]
-    said = {"lang": language(), "model": view.bundle.name, "text": last_read("text") or str(current("text") or "")}
+    said = {"lang": language(), "model": view.bundle.name} | typed_in_link(view)
     data = {
         "route": f"./live/{page}/{part}",
         "page": st.session_state.page,

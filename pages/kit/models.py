@@ -28,7 +28,7 @@ from pages.language import ASSETS, language, language_of, plain, t
 from pages.serving.limits import limits
 from pages.serving.owners import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
-from transformer_core.open_checkpoints import HUB, kind_of_folder
+from transformer_core.open_checkpoints import HUB, has_chat, kind_of_folder
 from transformer_core.training.runs.errors import RunError
 from transformer_core.trial import try_numbers
 from transformer_core.untrusted.bundle_files import BundleError
@@ -141,6 +141,14 @@ def kind_of(name: str) -> str | None:
         return None if folder is None else _kind_of(folder)
     store = find_run(found[1])
     return None if store is None else store.spec.kind
+
+
+_has_chat = lru_cache(maxsize=64)(has_chat)
+
+
+def chat_models() -> list[str]:
+    """Return the names of the models in folders that chat: those that come with a chat template."""
+    return [name for name, folder in model_folders().items() if _has_chat(folder)]
 
 
 @lru_cache(maxsize=8)
@@ -283,6 +291,7 @@ def forget_models() -> None:
     _forgotten += 1
     opener.cache_clear()
     _kind_of.cache_clear()
+    _has_chat.cache_clear()
 
 
 MOST_KEPT = 8

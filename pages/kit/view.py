@@ -30,7 +30,8 @@ class View:
     @property
     def prompt(self) -> Prompt:
         """The model and the text, or both texts of a pair, as functions of the library take them."""
-        return Prompt(self.bundle, self.encoding.text, len(self.encoding), self.encoding.pair)
+        read = self.encoding
+        return Prompt(self.bundle, read.text, len(read), read.pair, read.add_special)
 
     @property
     def outcome(self) -> Outcome | None:

@@ -19,9 +19,13 @@ def show_chips(text: str, lines: tuple[Line, ...], answer: Answer[Any], *, name:
     return chips
 
 
-def offer_chips(chips: Chips, answer: Answer[Any]) -> None:
-    """Offer the files of a figure, and show all its tokens as a table when asked."""
-    columns = {column: t(f"tokens.column_{column}") for column in COLUMNS}
+def offer_chips(chips: Chips, answer: Answer[Any], *, of: str = "tokenizer") -> None:
+    """Offer the files of a figure, and show all its tokens as a table when asked.
+
+    Args:
+        of: what its lines are, in the table's words.
+    """
+    columns = {column: t(f"tokens.column_{column}") for column in COLUMNS} | {"tokenizer": t(f"tokens.column_{of}")}
     caption, title, chosen = caption_of(answer.arguments), t("tokens.heading"), language()
     files: Files = {
         "csv": lambda: rows_csv(rows_of_chips(chips, columns)).encode("utf-8-sig"),

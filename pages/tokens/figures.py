@@ -170,6 +170,8 @@ class Line:
         faithful: whether decoding gives the text back.
         labels, ids, starts, ends, special, unknown, shared, spelled: one a token. # (pos)
         fresh: whether the last merge made the token; empty where there was no merge. # (pos)
+        framed: whether a chat template wrote the token; empty where there is none. # (pos)
+        hue: of the whole line, from 0; None where neighbours have different ones.
     """
 
     title: str
@@ -187,6 +189,8 @@ class Line:
     shared: Sequence[bool]
     spelled: Sequence[str]
     fresh: Sequence[bool] = ()
+    framed: Sequence[bool] = ()
+    hue: int | None = None
 
 
 @dataclass(frozen=True)
@@ -224,7 +228,7 @@ class Chips:
 
 
 def _row(line: Line) -> dict:
-    names = ("label", "id", "start", "end", "special", "unknown", "shared", "bytes", "fresh")
+    names = ("label", "id", "start", "end", "special", "unknown", "shared", "bytes", "fresh", "framed")
     columns = (
         line.labels,
         line.ids,
@@ -235,9 +239,10 @@ def _row(line: Line) -> dict:
         line.shared,
         line.spelled,
         line.fresh or (False,) * len(line.ids),
+        line.framed or (False,) * len(line.ids),
     )
     tokens = [dict(zip(names, token, strict=True)) for token in zip(*columns, strict=True)]
-    about = ("title", "count", "unit", "facts", "verdict", "faithful")
+    about = ("title", "count", "unit", "facts", "verdict", "faithful", "hue")
     return {name: value for name, value in asdict(line).items() if name in about} | {"tokens": tokens}
 
 

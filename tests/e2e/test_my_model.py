@@ -11,10 +11,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from pages.language import words
 from tests.helpers.browser import BUNDLE, rest, serving, settle, visit
+from tests.helpers.chats import HARMFUL, TEMPLATES, chat_model
 from tests.helpers.gguf import write_gguf
 from tests.helpers.open_checkpoints import written
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
+from transformer_core.open_checkpoints import save_hf
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,41 @@ def test_a_zip_is_brought_and_seen_on_another_page(page: Page, address: str, zip
     page.get_by_text("Yes, remove it").click()
     page.get_by_role("button", name="Remove tiny-bert").click()
     expect(page.get_by_role("button", name="Remove tiny-bert")).to_have_count(0)
+
+
+def chatting(folder: Path, template: str) -> Path:
+    """Return a chat model's folder of theirs, in a zip."""
+    save_hf(chat_model(template, positions="learned", norm_order="pre", activation="gelu_tanh"), folder)
+    return Path(shutil.make_archive(str(folder), "zip", folder))
+
+
+def test_a_chat_model_is_brought_and_its_messages_are_tokens_by_role_and_a_template_that_loops_is_stopped(
+    page: Page, address: str, tmp_path: Path
+) -> None:
+    bring(page, address, chatting(tmp_path / "speaker", TEMPLATES["chatml"]))
+    expect(page.get_by_text("is open, here and on the pages")).to_be_visible()
+    visit(page, address, "tokens", model="speaker", tokens_part="chat", text="Why is the sky blue?")
+    names = page.locator(".vt-name")
+    expect(names).to_have_text(["0 · system", "1 · user", "Header of the answer"])
+    user = page.locator(".vt-row").nth(1)
+    expect(user.locator(".vt-special")).to_have_text([re.compile("im_start"), re.compile("im_end")])
+    assert all(
+        "vt-hue0" in chip for chip in user.locator(".vt-chip").evaluate_all("all => all.map((c) => c.className)")
+    )
+    own = user.locator(".vt-chip:not(.vt-framed) .vt-label").all_inner_texts()
+    assert "".join(own).replace("␣", " ") == "Why is the sky blue?"
+    user.locator(".vt-framed").first.hover()
+    expect(page.locator(".vt-readout")).to_contain_text("1 · user · <|im_start|> · written by the template")
+    page.get_by_role("textbox", name="Message").nth(1).fill("Who are you?")
+    expect(user.locator(".vt-chip:not(.vt-framed)").first).to_contain_text("W")
+    expect(page.locator(".vt-source")).to_contain_text("Who are you?")
+    bring(page, address, chatting(tmp_path / "looper", next(source for source in HARMFUL if "99999" in source)))
+    expect(page.get_by_text("is open, here and on the pages")).to_be_visible()
+    visit(page, address, "tokens", model="looper", tokens_part="chat")
+    stopped = words("en")["chat_template.time"].format(detail="1")
+    expect(page.get_by_role("alert").get_by_text(stopped)).to_be_visible()
+    visit(page, address, "tokens", model="speaker", tokens_part="chat")
+    expect(names.first).to_have_text("0 · system")
 
 
 @pytest.mark.nightly

@@ -135,7 +135,9 @@ def _say_sizes(writer: gguf.GGUFWriter, name: str, config: Any) -> None:
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
 
 
-def write_gguf(path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F32, **changes: Any) -> Any:
+def write_gguf(
+    path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F32, *, chat: str = "", **changes: Any
+) -> Any:
     """Write a random model of theirs as a GGUF file; return the model, whose matrices are as the file has them."""
     architecture, family, own = OWN_NAMES[name]
     named = f"{family}LMHeadModel" if family == "GPT2" else f"{family}ForCausalLM"
@@ -144,6 +146,8 @@ def write_gguf(path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F3
     writer = gguf.GGUFWriter(path, architecture)
     _say_sizes(writer, name, config)
     add_words(writer, VOCAB)
+    if chat:
+        writer.add_chat_template(chat)
     with torch.no_grad():
         for theirs, parameter in model.named_parameters():
             changed = _changed(theirs, parameter, architecture, config).contiguous().numpy()

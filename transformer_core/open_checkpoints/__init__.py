@@ -5,7 +5,7 @@ A family maps names: which tensor of theirs is which of ours.
 
 from transformer_core.open_checkpoints.gguf import ARCHITECTURES
 from transformer_core.open_checkpoints.hub import HUB, load_from_hub
-from transformer_core.open_checkpoints.load import SUPPORTED, is_open_checkpoint, kind_of_folder, load_open
+from transformer_core.open_checkpoints.load import SUPPORTED, has_chat, is_open_checkpoint, kind_of_folder, load_open
 from transformer_core.open_checkpoints.reference_check import Trust, check_against_reference
 from transformer_core.open_checkpoints.save import save_hf
 
@@ -15,6 +15,7 @@ __all__ = [
     "SUPPORTED",
     "Trust",
     "check_against_reference",
+    "has_chat",
     "is_open_checkpoint",
     "kind_of_folder",
     "load_from_hub",

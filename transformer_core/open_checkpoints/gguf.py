@@ -148,7 +148,6 @@ class GgufSource:
 
     Args:
         settings: what config.json would say.
-        chat_template: in Jinja, "" where there is none.
     """
 
     file: GgufFile

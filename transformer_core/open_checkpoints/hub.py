@@ -19,7 +19,7 @@ CONFIGS = [CONFIG, f"{POOLING}/{CONFIG}", MODULES, READING]
 FILES = [
     *CONFIGS,
     *("model.safetensors", "model-*.safetensors", "model.safetensors.index.json"),
-    *("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"),
+    *("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json", "chat_template.jinja"),
     *("vocab.txt", "vocab.json", "merges.txt", "source.spm", "target.spm"),
 ]
 

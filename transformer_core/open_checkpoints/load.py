@@ -23,8 +23,14 @@ from transformer_core.open_checkpoints.sentence_modules import (
     read_modules,
     read_pooling,
 )
-from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
+from transformer_core.open_checkpoints.vocabularies import (
+    TOKENIZER_CONFIG,
+    read_target_tokenizer,
+    read_text,
+    read_tokenizer,
+)
 from transformer_core.text import Tokenizer
+from transformer_core.text.chat import ChatTemplate
 from transformer_core.untrusted.bundle_files import CONFIG, BundleError
 from transformer_core.untrusted.config_json import ConfigJson, read_json
 from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
@@ -118,6 +124,40 @@ def kind_of_folder(folder: str | os.PathLike[str]) -> str | None:
         return None
 
 
+CHAT_TEMPLATE = "chat_template.jinja"
+
+
+def _chat_template(folder: Path) -> str:
+    """Return the template of a conversation that comes with a checkpoint, in Jinja; "" where there is none.
+
+    Raises:
+        BundleError: it is no text, nor a list of templates by name.
+    """
+    if os.path.lexists(folder / CHAT_TEMPLATE):
+        return read_text(folder / CHAT_TEMPLATE)
+    there = os.path.lexists(folder / TOKENIZER_CONFIG)
+    found = (read_json(folder / TOKENIZER_CONFIG) if there else {}).get("chat_template") or ""
+    if isinstance(found, list) and all(isinstance(one, dict) for one in found):
+        found = next((one.get("template") for one in found if one.get("name") == "default"), "")
+    if not isinstance(found, str):
+        raise BundleError(
+            f"{folder.name}/{TOKENIZER_CONFIG}: chat_template={found!r:.60} must be a text, or a list of objects that "
+            "have a name and a template each"
+        )
+    return found
+
+
+def has_chat(folder: Path) -> bool:
+    """Tell whether a chat template comes with the model in a folder; False for one that cannot be read."""
+    try:
+        if (path := gguf_in(folder)) is not None:
+            return bool(GgufSource.of(GgufFile.open(path, max_bytes=path.stat().st_size)).chat_template)
+        values = read_json(folder / CONFIG)
+        return bool(_chat_template(folder) if is_open_config(values) else values.get("chat"))
+    except (OSError, BundleError):
+        return False
+
+
 MOST_NAMED = 3
 OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
@@ -166,6 +206,8 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     unread = _check_names(tensors, family, origins)
     tokenizer = read_tokenizer(folder, family) if gguf is None else gguf.tokenizer()
     target = read_target_tokenizer(folder, family) if gguf is None else None
+    spoken = _chat_template(folder) if gguf is None else gguf.chat_template
+    chat = _chat(folder, spoken, tokenizer) if spoken else None
     model = _filled(MODELS[kind], config, origins, tensors)
     tokenizer = _fitting(folder, tokenizer, config)
     target = None if target is None else _fitting(folder, target, config)
@@ -177,7 +219,14 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     card = _card(name, architecture, config, kind, unread, modules, {} if gguf is None else gguf.file.kinds())
     labels = labels if kind in LABELLED else ()
     source = (path or folder).resolve()
-    return Bundle(name, model, tokenizer, labels, card, source=source, target_tokenizer=target)
+    return Bundle(name, model, tokenizer, labels, card, source=source, target_tokenizer=target, chat=chat)
+
+
+def _chat(folder: Path, source: str, tokenizer: Tokenizer) -> ChatTemplate:
+    try:
+        return ChatTemplate.of(source, tokenizer.named)
+    except ValueError as error:
+        raise BundleError(f"{folder.name}: {error}") from None
 
 
 def _fitting(folder: Path, tokenizer: Tokenizer, config: ModelConfig) -> Tokenizer:

@@ -83,10 +83,14 @@ def save_hf(bundle: Bundle, folder: str | os.PathLike[str]) -> None:
         save_file(tensors, draft / WEIGHTS, metadata={"format": "pt"})
         (draft / WEIGHTS).chmod(0o644)
         bundle.tokenizer.save(draft / TOKENIZER)
-        (draft / TOKENIZER_CONFIG).write_text(vocabulary_file(bundle.tokenizer), encoding="utf-8")
+        (draft / TOKENIZER_CONFIG).write_text(vocabulary_file(bundle.tokenizer, _spoken(bundle)), encoding="utf-8")
         (draft / CONFIG).write_text(json.dumps(_settings(bundle), indent=2) + "\n", encoding="utf-8")
         for name in (WEIGHTS, TOKENIZER, TOKENIZER_CONFIG, CONFIG):
             os.replace(draft / name, folder / name)
+
+
+def _spoken(bundle: Bundle) -> dict[str, str]:
+    return {} if bundle.chat is None else {**dict(bundle.chat.tokens), "chat_template": bundle.chat.source}
 
 
 def _check(bundle: Bundle, family: Family) -> None:

@@ -43,7 +43,7 @@ def read_tokenizer(folder: Path, family: Family) -> Tokenizer:
     there = os.path.lexists(folder / TOKENIZER)
     where = f"{folder.name}/{TOKENIZER}" if there else folder.name
     try:
-        whole = parse(_text(folder / TOKENIZER))[0] if there else None
+        whole = parse(read_text(folder / TOKENIZER))[0] if there else None
         with failing_clearly("the vocabulary makes no tokenizer"):
             pipeline, tokens = _pipeline(folder, family, settings, whole)
         ids = {name: token for name, token in tokens.items() if pipeline.token_to_id(token) is not None}
@@ -96,7 +96,8 @@ def _pipeline(
     raise BundleError(f"{folder.name} has no vocabulary that can be read; supported: {TOKENIZER}{older}")
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Read a file of a checkpoint, in UTF-8; BundleError where it is no such file, or too large."""
     place = own_path(path)
     check_size(place, LARGEST_TEXT_FILE)
     try:
@@ -281,7 +282,7 @@ def _json_of(path: Path) -> dict[str, Any]:
 
 
 def _words(folder: Path) -> _Vocabulary:
-    lines = enumerate(io.StringIO(_text(folder / WORDS), newline=None).readlines())
+    lines = enumerate(io.StringIO(read_text(folder / WORDS), newline=None).readlines())
     return _Vocabulary(WORDS, {line.rstrip("\n"): number for number, line in lines}, [])
 
 
@@ -293,7 +294,7 @@ def _numbered(folder: Path) -> dict[str, int]:
 
 
 def _merges(folder: Path) -> list[tuple[str, str]]:
-    lines = _text(folder / MERGES).split("\n")
+    lines = read_text(folder / MERGES).split("\n")
     pairs = [tuple(line.rstrip("\r").split(" ")) for line in lines[lines[0].startswith("#version") :] if line.strip()]
     for pair in pairs:
         if len(pair) != 2:
@@ -441,9 +442,9 @@ OWN_CLASS = {
 }
 
 
-def vocabulary_file(tokenizer: Tokenizer) -> str:
-    """Return what tokenizer_config.json must say of a tokenizer.json for their library to read it."""
+def vocabulary_file(tokenizer: Tokenizer, more: dict[str, str]) -> str:
+    """Return what tokenizer_config.json must say of a tokenizer.json for their library to read it, and more entries."""
     named = {"pad": tokenizer.pad_id, "unk": tokenizer.unk_id, "cls": tokenizer.cls_id, "sep": tokenizer.sep_id}
     named |= {"mask": tokenizer.mask_id, "bos": tokenizer.bos_id, "eos": tokenizer.eos_id}
-    tokens = {f"{name}_token": tokenizer.token_of(id_) for name, id_ in named.items() if id_ is not None}
+    tokens = {f"{name}_token": tokenizer.token_of(id_) for name, id_ in named.items() if id_ is not None} | more
     return json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **tokens}, ensure_ascii=False, indent=2) + "\n"

@@ -36,6 +36,7 @@ class Encoding:
         text: The source text, unaltered.
         pair: The second source text, or None.
         truncated: Number of tokens dropped to satisfy max_len.
+        add_special: Whether the template added special tokens.
 
     Raises:
         ValueError: The tuples differ in length.
@@ -51,6 +52,7 @@ class Encoding:
     text: str
     pair: str | None = None
     truncated: int = 0
+    add_special: bool = True
 
     def __post_init__(self) -> None:
         for name in ("tokens", "labels", "offsets", "segment_ids", "special", "unknown"):

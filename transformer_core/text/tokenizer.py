@@ -6,6 +6,7 @@ Source: Sennrich et al. 2016 (BPE), Schuster and Nakajima 2012 (WordPiece); the 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import tokenizers
@@ -28,14 +29,14 @@ class Tokenizer:
 
     Args:
         pipeline: The trained pipeline, which must not be changed afterwards.
-        named: What it calls its special tokens, by our names of them ("[MASK]"), where they have others.
+        named: What it calls its special tokens, by our names of them ("[MASK]"), as far as that is said.
 
     Raises:
         TokenizerError: The pipeline's model is of no kind that is supported.
     """
 
     def __init__(self, pipeline: tokenizers.Tokenizer, named: Mapping[str, str] | None = None) -> None:
-        self._pipeline, self._named = pipeline, dict(named or {})
+        self._pipeline, self.named = pipeline, dict(named or {})
         self.kind, spelling, unknown_token = describe(pipeline)
         added = pipeline.get_added_tokens_decoder()
         self._lexicon = build_lexicon(pipeline.get_vocab(), added, spelling)
@@ -92,7 +93,7 @@ class Tokenizer:
         """
         text = self._pipeline.to_str()
         roles: dict[str, list[str]] = {}
-        for name, token in self._named.items():
+        for name, token in self.named.items():
             if self.id_of(token) != self._usual_id(name):
                 roles.setdefault(token, []).append(name)
         if not roles:
@@ -118,13 +119,16 @@ class Tokenizer:
         other._lexicon = self._lexicon.widened(size)
         return other
 
-    def encode(self, text: str, pair: str | None = None, *, max_len: int | None = None) -> Encoding:
+    def encode(
+        self, text: str, pair: str | None = None, *, max_len: int | None = None, add_special: bool = True
+    ) -> Encoding:
         """Cut a text, or a pair of texts, into tokens.
 
         Args:
             text: The text.
             pair: A second text.
             max_len: Largest number of tokens, special tokens included; the longer text is cut first, from its end.
+            add_special: Whether the template adds special tokens; a conversation's text spells its own.
 
         Raises:
             ValueError: A text is not valid Unicode, or max_len leaves no room for a token of each text.
@@ -133,10 +137,11 @@ class Tokenizer:
         check_text(text, "text")
         if pair is not None:
             check_text(pair, "pair")
-        room = self._room(max_len, paired=pair is not None)
+        room = self._room(max_len, paired=pair is not None, add_special=add_special)
         with failing_clearly(f"cannot encode text={text[:60]!r}"):
-            raw = self._pipeline.encode(text, pair)
-        return self._assemble(raw, text, pair, room)
+            raw = self._pipeline.encode(text, pair, add_special_tokens=add_special)
+        found = self._assemble(raw, text, pair, room)
+        return found if add_special else replace(found, add_special=False)
 
     def encode_batch(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, *, max_len: int | None = None
@@ -216,7 +221,7 @@ class Tokenizer:
         return self._lexicon.labels
 
     def _id_of_special(self, name: str) -> int | None:
-        named = self.id_of(self._named.get(name, name))
+        named = self.id_of(self.named.get(name, name))
         return self._usual_id(name) if named is None else named
 
     def _usual_id(self, name: str) -> int | None:
@@ -234,10 +239,11 @@ class Tokenizer:
                 self._check_id(id_, f"ids[{place}]")
         return ids
 
-    def _room(self, max_len: int | None, *, paired: bool) -> int | None:
+    def _room(self, max_len: int | None, *, paired: bool, add_special: bool = True) -> int | None:
         if max_len is None:
             return None
-        return room_for_text(max_len, self._pipeline.num_special_tokens_to_add(paired), n_texts=1 + paired)
+        n_special = self._pipeline.num_special_tokens_to_add(paired) if add_special else 0
+        return room_for_text(max_len, n_special, n_texts=1 + paired)
 
     def _assemble(self, raw: tokenizers.Encoding, text: str, pair: str | None, room: int | None) -> Encoding:
         return assemble(

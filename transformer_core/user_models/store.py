@@ -34,7 +34,7 @@ SIZES = {
     r"special_tokens_map\.json|added_tokens\.json": LARGEST_TEXT_FILE,
     r"1_Pooling/config\.json|modules\.json|sentence_bert_config\.json": LARGEST_TEXT_FILE,
     r"model\.safetensors\.index\.json": LARGEST_TEXT_FILE,
-    r"card\.md|README\.md": MB,
+    r"card\.md|README\.md|chat_template\.jinja": MB,
     r"model(-[0-9]{5}-of-[0-9]{5})?\.safetensors": MOST_UNPACKED,
 }
 ASIDE = ("__MACOSX/", "1_Pooling/")

@@ -107,9 +107,9 @@ class Chips {
 
   chip(row, token, index, place) {
     const before = row.tokens[place - 1];
-    const kinds = ["special", "unknown", "shared", "fresh"].filter((name) => token[name]);
+    const kinds = ["special", "unknown", "shared", "fresh", "framed"].filter((name) => token[name]);
     const joined = token.shared && before?.shared && before.end > token.start;
-    const hue = token.special ? "" : ` vt-hue${place % HUES}`;
+    const hue = row.hue === null && token.special ? "" : ` vt-hue${row.hue ?? place % HUES}`;
     const chip = el("li", `vt-chip${hue}${kinds.map((name) => ` vt-${name}`).join("")}${joined ? " vt-joined" : ""}`);
     chip.id = `vt-${this.figure.name}-${index}-${place}`;
     chip.setAttribute("role", "option");
@@ -128,7 +128,8 @@ class Chips {
     const where = token.end > token.start ? fill(words.where, { start: token.start, end: token.end - 1, surface: `\u2068${surface}\u2069` }) : words.nowhere;
     const bytes = token.bytes ? fill(words.bytes, { bytes: token.bytes.length > 60 ? `${token.bytes.slice(0, 59)} …` : token.bytes }) : "";
     const id = token.id < 0 ? "" : fill(words.id, { id: token.id });
-    return [row.title, token.label.slice(0, 60), kind, id, where.slice(0, 160), bytes].filter(Boolean).join(" · ");
+    const framed = token.framed ? words.framed : "";
+    return [row.title, token.label.slice(0, 60), framed, kind, id, where.slice(0, 160), bytes].filter(Boolean).join(" · ");
   }
 
   chipOf(line) {

@@ -7,6 +7,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,17 @@ from pages.attention import arcs
 from pages.figures.forms import units_in
 from pages.figures.matrix import unpack
 from pages.kit import component, live, matrix
+from pages.kit.models import MORE_MODELS, forget_models
 from pages.link import LIVE as ROUTED
 from pages.link import linked
 from pages.serving import turns
 from pages.serving.owners import owner_in, signed
 from pages.translation import translated
 from tests.helpers import nightly_but
+from tests.helpers.chats import TEMPLATES, chat_model
 from tests.helpers.pages import finished, run
 from transformer_core.analysis.masks.codes import painted_code
+from transformer_core.bundle import save
 
 TEXT = "The film was not good, but I loved the ending."
 CHINESE = "虽然房间有点小，但是很干净。"
@@ -238,6 +242,26 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}
     for number in header["numbers"].values():
         assert f">{number['value']}</div>" in shown
+
+
+def test_a_chat_model_is_asked_the_same_the_short_way(
+    client: TestClient, mounted: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    save(chat_model(TEMPLATES["gemma"]), tmp_path / "speaker")
+    monkeypatch.setenv(MORE_MODELS, str(tmp_path))
+    forget_models()
+    link = {"model": "speaker", "text": "Why is the sky blue?", "chat": "on"}
+    test_the_route_and_the_page_bring_the_same_bytes_and_numbers(client, mounted, "gpt", "next", link)
+    app = run("gpt", **link, glass_open="true")
+    followed = [
+        json.loads(one.proto.json)["said"] for one in app.get("bidi_component") if str(one.key).startswith("live")
+    ]
+    assert [(said["text"], said["chat"]) for said in followed] == [
+        (link["text"], "on")
+    ] * 2  # of the part and the glass
+    without = client.get("/live/gpt/next", params=asked("gpt", "next", link | {"chat": "off"}))
+    assert without.content != client.get("/live/gpt/next", params=asked("gpt", "next", link)).content
+    forget_models()
 
 
 def check_marks(spec: str) -> None:

@@ -112,13 +112,16 @@ def cut_sentence(*, bundle: Bundle, text: str, corpus: str, vocab_size: int) -> 
     return Cuts(text, cuts, len(text), len(text.encode()), tuple(one.n_tokens**2 for one in cuts))
 
 
-def cut(name: str, tokenizer: Tokenizer, text: str) -> Cut:
+def cut(name: str, tokenizer: Tokenizer, text: str, *, add_special: bool = True) -> Cut:
     """Cut a text and say what came of it.
+
+    Args:
+        add_special: as of Tokenizer.encode.
 
     Raises:
         ValueError: the text is not valid Unicode.
     """
-    encoding = tokenizer.encode(text)
+    encoding = tokenizer.encode(text, add_special=add_special)
     surfaces = [encoding.surface(place) for place in range(len(encoding))]
     decoded = tokenizer.decode(encoding.ids)
     return Cut(
