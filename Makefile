@@ -44,7 +44,7 @@ bench: ## print the speed tables: the engine and training against peers, pages i
 	$(BIN)/python -m tests.benchmarks.film
 	$(BIN)/python -m tests.benchmarks.visitors
 
-RECIPES := "sentiment" "sentiment zh" "bert" "gpt" "lm gpt" "gpt_poem" "lm gru" "lm lstm" "lm rnn" \
+RECIPES := "sentiment" "sentiment zh" "bert" "gpt" "gpt gpt-today" "gpt gpt-draft" "lm gpt" "gpt_poem" "lm gru" "lm lstm" "lm rnn" \
 	"seq2seq" "seq2seq --plain" "translation en-fr" "translation en-de" "translation en-zh" "translation zh-en"
 
 models: ## train every shipped model from the data in DATA, one after the other; OPTIONS=--quick tries all recipes out

@@ -76,6 +76,8 @@ DEEPER = {  # the page and the part that show it at length
     "swiglu": ("feed_forward", "neurons"),
     "one_head": ("gpt", "cache"),
     "grouped": ("gpt", "cache"),
+    "unbiased": ("", ""),
+    "mixture": ("feed_forward", "mixture"),
 }
 TWO_DIGITS, SHARE, BYTES, COUNT = "digits", "share", "bytes", "count"
 FORMS = {
@@ -194,33 +196,42 @@ def _offer_deeper(page: str, part: str) -> None:
         open_page(page)
 
 
-def _show_rung(view: View) -> None:
-    """Show one change: its equations, both numbers on the text, the diagram, what it costs and what it was worth."""
-    rung = RUNG.show(view)
-    (layer, place) = show_in_columns(view, LAYER, TOKEN)
-    show_prose(section("since", f"rung_{rung}"))
+def _both_ways(view: View, rung: str) -> None:
+    """Show the equations of a change, both numbers on the text, and what the ladder's models cost."""
     source = next(one.source for one in RUNGS if one.name == rung)
     formulas, numbers = st.columns(2, gap="large")
     with formulas:
-        for title, equation in zip(("below", "here"), EQUATIONS[rung], strict=True):
-            st.caption(t(f"since.{title}") if title == "below" else f"{t('since.here')} ({source})")
+        show_prose(section("since", f"rung_{rung}"))
+        for title, equation in zip((t("since.below"), f"{t('since.here')} ({source})"), EQUATIONS[rung], strict=True):
+            st.caption(title)
             st.latex(equation)
-    learned = model_with_learned_table(view) if rung in ("learned", "rotary") else None
-    answer = ask_once(both_ways, prompt=view.prompt, rung=rung, layer=layer, place=place, learned=learned)
     with numbers:
+        layer, place = show_in_columns(view, LAYER, TOKEN)
+        learned = model_with_learned_table(view) if rung in ("learned", "rotary") else None
+        answer = ask_once(both_ways, prompt=view.prompt, rung=rung, layer=layer, place=place, learned=learned)
         _on_the_text(view, rung, answer)
         _costs(answer.value)
         offer_files(lambda: code_files(answer), key="since_numbers", stem=f"since_{rung}", note=t("export.note"))
-    _diagram(view, rung)
-    below = NAMES[NAMES.index(rung) - 1]
+
+
+def _ask_worth(rung: str) -> None:
+    """Ask what a change was worth, and show what was measured."""
     options = options_of("since.guess_{}", ("better", "within", "worse"))
     cover = ask_first(section("since", "try_worth"), options, name="since_worth", about=rung)
-    measured = ask_once(ladder, rungs=(below, rung))
+    answer = ask_once(ladder, rungs=(NAMES[NAMES.index(rung) - 1], rung))
     with cover.picture():
-        show_drawing(_drawing(measured, "since_two"))
-        say(_how(measured.value), small=True)
-    cover.judge(measured.value.outcome(rung), _worth(measured.value, rung))
-    page, part = DEEPER.get(rung, ("", ""))
+        show_drawing(_drawing(answer, "since_two"))
+        say(_how(answer.value), small=True)
+    cover.judge(answer.value.outcome(rung), _worth(answer.value, rung))
+
+
+def _show_rung(view: View) -> None:
+    """Show one change: the diagram, its equations, both numbers on the text, what it costs and what it was worth."""
+    rung = RUNG.show(view)
+    _diagram(view, rung)
+    _both_ways(view, rung)
+    _ask_worth(rung)
+    page, part = DEEPER[rung]
     with st.container(horizontal=True):
         _train_both(rung)
         if page:

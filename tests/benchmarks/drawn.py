@@ -34,6 +34,7 @@ PAGES = {
     "bert": {},
     "gpt": {},
     "before": {},
+    "since": {},
     "attention": {},
     "masks": {},
     "feed_forward": {},

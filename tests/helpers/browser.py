@@ -190,6 +190,7 @@ PAGES = (
     "bert",
     "gpt",
     "before",
+    "since",
 )
 MOST_LINES = 2
 FOLD = 800

@@ -182,6 +182,7 @@ KINDS = {
     "seq2seq-en-fr-plain": seq2seq.PLAIN_PAIR.kinds,
     "bert": ("bert",),
     "gpt": ("gpt",),
+    **{name: ("gpt", name) for name in ("gpt-today", "gpt-draft")},
     "gpt-poem": ("gpt-poem",),
     "gpt-char": ("characters", "gpt-char"),
     **{f"lm-{unit}": ("characters", "recurrent", unit) for unit in lm.NETWORKS},
