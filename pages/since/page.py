@@ -168,7 +168,8 @@ def twins(rung: str) -> tuple[RunSpec, RunSpec]:
     def spec(name: str) -> RunSpec:
         config = config_at(name)
         wide = base.d_ff * config.d_ff // config_at("paper").d_ff
-        values: dict[str, Any] = {field: getattr(config, field) for field in changed} | {"d_ff": wide}
+        values: dict[str, Any] = {field: getattr(config, field) for field in changed}
+        values |= {"d_ff": wide, "n_kv_heads": config.kv_heads}
         return change(CHARACTERS, **values, examples=TWIN_EXAMPLES, seed=SEED)
 
     below = NAMES[NAMES.index(rung) - 1]

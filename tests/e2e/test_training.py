@@ -136,6 +136,25 @@ def test_compare_opens_while_the_list_of_runs_is_open_and_its_link_has_the_momen
     expect(other.get_by_role("slider")).to_have_attribute("aria-valuetext", said or "")
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("rung", "below", "here"), [("rms_norm", "LayerNorm", "RMSNorm"), ("mixture", "0", "8")])
+def test_both_models_of_a_change_since_2017_are_trained_and_stand_side_by_side(
+    page: Page, address: str, rung: str, below: str, here: str
+) -> None:
+    page.goto(f"{address}/since?since_rung={rung}&model=gpt&lang=en")
+    settle(page)
+    page.get_by_role("button", name="lower loss").click()
+    expect(page.get_by_text(re.compile(r"95 % interval .* 3 seeds"))).to_be_visible()
+    page.get_by_role("button", name="Train both now").click()
+    page.wait_for_url(re.compile("/compare"))
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 24 of A, 24 of B"))
+    settle(page)
+    runs = [parse_qs(urlsplit(page.url).query)[name][0] for name in ("run", "other")]
+    assert len(set(runs)) == 2
+    expect(page.get_by_role("cell", name=below, exact=True).first).to_be_visible()
+    expect(page.get_by_role("cell", name=here, exact=True).first).to_be_visible()
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of 120 rows, with labels and words that no data of the app have."""
