@@ -164,7 +164,7 @@ class Line:
 
     Args:
         title: its name.
-        count, unit: the large number, and what it counts.
+        count, unit: the large number, and what it counts; without a number, how much it is in words.
         facts: short texts beside the line.
         verdict: in words, whether decoding gives the text back; may be empty.
         faithful: whether decoding gives the text back.

@@ -96,9 +96,10 @@ class Chips {
     const line = el("ol", "vt-line", ...row.tokens.slice(0, MOST_CHIPS).map((token, place) => this.chip(row, token, index, place)));
     Object.assign(line, { tabIndex: 0, dir: "auto" });
     line.setAttribute("role", "listbox");
-    line.setAttribute("aria-label", `${row.title}: ${row.count} ${row.unit}`);
+    line.setAttribute("aria-label", `${row.title}: ${[row.count, row.unit].filter(Boolean).join(" ")}`);
     const cut = row.tokens.length - MOST_CHIPS;
-    const head = el("div", "vt-about", el("div", "vt-name", row.title), el("div", "vt-count", row.count, el("small", "", row.unit)));
+    const count = row.count ? el("div", "vt-count", row.count, el("small", "", row.unit)) : el("div", "vt-fact", row.unit);
+    const head = el("div", "vt-about", el("div", "vt-name", row.title), count);
     for (const fact of row.facts) head.append(el("div", "vt-fact", fact));
     const body = el("div", "vt-body", line, cut > 0 ? el("p", "vt-more", fill(this.figure.words.more, { count: cut })) : null);
     if (row.verdict) body.append(el("p", row.faithful ? "vt-verdict" : "vt-verdict vt-lossy", row.faithful ? "✓ " : "≠ ", row.verdict));
