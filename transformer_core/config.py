@@ -20,7 +20,7 @@ RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
-Pooler = Literal["none", "tanh", "relu"]
+Pooler = Literal["none", "tanh", "relu", "gelu"]
 DropoutAt = Literal["everywhere", "sublayers"]
 PaddingMask = Literal["keys", "queries_too", "mixed_heads"]
 
@@ -74,6 +74,8 @@ class ModelConfig:
         vocab_size: entries of the (source) vocabulary; ids run from 0 to vocab_size - 1.
         target_vocab_size: entries of the target vocabulary of Translation; None means vocab_size.
         d_model: width of the residual stream.
+        embedding_width: of a row of the embedding, and of positions and segments, all mapped to d_model once they are
+            summed (Lan et al. 2020, section 3.1); None means d_model, without a map.
         n_heads: attention heads a layer.
         n_kv_heads: heads of keys and values, each read by n_heads // n_kv_heads heads in a row; None means n_heads,
             1 is multi-query (Shazeer 2019), any other number grouped-query attention (Ainslie et al. 2023).
@@ -130,7 +132,8 @@ class ModelConfig:
         causal: the decoder's self-attention hides later positions; False lets it see the words that it must predict.
         n_classes: of Classifier.
         pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
-        pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu").
+        pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu";
+            ELECTRA: "gelu").
         tied_output: the output matrix is the token embedding's.
         share_embeddings: Translation's encoder and decoder look up one matrix (section 3.4); one vocabulary for both.
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
@@ -144,6 +147,7 @@ class ModelConfig:
     vocab_size: VocabSize
     target_vocab_size: VocabSize | None = None
     d_model: Width = 128
+    embedding_width: Width | None = None
     n_heads: Heads = 4
     n_kv_heads: Heads | None = None
     d_head: Annotated[int, Meta(ge=1, le=8_192)] | None = None
@@ -198,6 +202,11 @@ class ModelConfig:
     starts_with_pad: bool = False
     output_bias: bool = False
     pair_head: bool = True
+
+    @property
+    def d_embedding(self) -> int:
+        """Width of a row of the embedding."""
+        return self.embedding_width or self.d_model
 
     @property
     def kv_heads(self) -> int:
@@ -262,11 +271,13 @@ class ModelConfig:
                 f"target_vocab_size={self.target_vocab_size} must be vocab_size={self.vocab_size} with "
                 "share_embeddings=True: both sides look up one matrix"
             )
-        if self.norm == "unbiased" and self.d_model < 2:
-            raise ValueError(f"d_model={self.d_model} must be at least 2 with norm='unbiased', which divides by d - 1")
-        if self.positions.startswith("sinusoidal") and self.d_model % 2:
+        for name, width in (("d_model", self.d_model), ("embedding_width", self.d_embedding)):
+            if self.norm == "unbiased" and width < 2:
+                raise ValueError(f"{name}={width} must be at least 2 with norm='unbiased', which divides by d - 1")
+        name = "d_model" if self.embedding_width is None else "embedding_width"
+        if self.positions.startswith("sinusoidal") and self.d_embedding % 2:
             raise ValueError(
-                f"d_model={self.d_model} must be even with positions={self.positions!r}: "
+                f"{name}={self.d_embedding} must be even with positions={self.positions!r}: "
                 "sines and cosines come in pairs"
             )
         if not self.projections and self.n_heads * d_head != self.d_model:

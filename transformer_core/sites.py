@@ -167,6 +167,12 @@ SITES: dict[str, Site] = {
         "the vector of each position, computed or learned",
         lens_name="hook_pos_embed",
     ),
+    "projected_embedding": Site(
+        STREAM,
+        r"eW+b",
+        "Lan et al. 2020, section 3.1",
+        "the summed embedding, mapped from its own width to the stream's",
+    ),
     "residual": Site(
         STREAM,
         r"x+\mathrm{Sublayer}(x);\quad \text{pre-norm: } x+\mathrm{Sublayer}(\mathrm{LN}(x))",
@@ -328,7 +334,7 @@ SITES: dict[str, Site] = {
     ),
     "pooled": Site(
         ("batch", "d_model"),
-        r"\tanh(sW+b)",
+        r"\phi(sW+b);\quad \text{BERT: } \phi=\tanh",
         f"{BERT}, released code",
         "the sentence's vector, mapped once more: what the verdict rests on",
     ),

@@ -25,6 +25,8 @@ class Wiring:
 
     def entering(self, stack: str) -> str:
         """Return the name of what the embedding hands to the first block."""
+        if self.config.embedding_width is not None:
+            return f"{stack}.embedding.projected_embedding"
         return f"{stack}.embedding.{'norm.normalized' if self.config.embedding_norm else 'residual'}"
 
     def leaving(self, stack: str) -> str:

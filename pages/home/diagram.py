@@ -76,6 +76,7 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
         n_kv_heads=config.kv_heads,
         gated=config.gated,
         parallel=config.parallel,
+        d_embedding=config.d_embedding,
     )
     words = strings("diagram")
     tensors = dict(ask(part_tensors, prompt=view.prompt).value)

@@ -33,7 +33,7 @@ SIZES = (
 )
 OPTIONS = (  # shown where a model has them
     *("n_kv_heads", "windows", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
-    *("rotary_base", "rotary_scaling"),
+    *("rotary_base", "rotary_scaling", "embedding_width"),
 )
 KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "home": (*READERS, "translation"),

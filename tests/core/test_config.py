@@ -50,6 +50,14 @@ ERRORS = [
         {"d_model": 1, "n_heads": 1, "positions": "none", "norm": "unbiased"},
         "d_model=1 must be at least 2 with norm='unbiased', which divides by d - 1",
     ),
+    (
+        {"embedding_width": 7},
+        "embedding_width=7 must be even with positions='sinusoidal': sines and cosines come in pairs",
+    ),
+    (
+        {"embedding_width": 1, "positions": "none", "norm": "unbiased"},
+        "embedding_width=1 must be at least 2 with norm='unbiased', which divides by d - 1",
+    ),
     ({"dropout": 1.0}, "dropout=1.0 must be a number, at least 0 and less than 1"),
     ({"dropout": -0.1}, "dropout=-0.1 must be a number, at least 0 and less than 1"),
     ({"dropout": float("nan")}, "dropout=nan must be a number, at least 0 and less than 1"),
@@ -69,7 +77,7 @@ ERRORS = [
         "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'none'",
     ),
     ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased', 'rms_norm'"),
-    ({"pooler": "gelu"}, "pooler='gelu' is unknown; it must be one of 'none', 'tanh', 'relu'"),
+    ({"pooler": "silu"}, "pooler='silu' is unknown; it must be one of 'none', 'tanh', 'relu', 'gelu'"),
     ({"norm_order": "mid"}, "norm_order='mid' is unknown; it must be one of 'pre', 'post', 'both', 'output'"),
     ({"scoring": "cosine"}, "scoring='cosine' is unknown; it must be one of 'dot_product', 'additive'"),
     ({"pooling": "max"}, "pooling='max' is unknown; it must be one of 'cls', 'mean'"),

@@ -1,5 +1,6 @@
 """The probe records and edits what was asked, thread by thread; SITES says what every model records."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Barrier
@@ -260,6 +261,9 @@ CHANGES = {
 ALL = [(kind, name) for kind in MODELS for name in CHANGES if kind not in CROSSING or name != "neox"]
 
 
+EMBEDDING_WIDE = re.compile(r"\b(embedding\.(?!projected)|mlm_head\.)")  # where a factorised embedding's width is met
+
+
 @cache
 def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
     """Capture everything; return it with the size that each axis of SITES has in this model."""
@@ -271,6 +275,7 @@ def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
         "kv_head": config.kv_heads,
         "d_head": config.d_head,
         "d_model": config.d_model,
+        "d_embedding": config.d_embedding,
     }
     sizes |= {"d_ff": config.d_ff, "one": 1, "bound": 2, "class": 2 if kind is Bert else config.n_classes}
     sizes["vocab"] = config.target_vocab_size if kind is Translation else config.vocab_size
@@ -294,6 +299,8 @@ def test_every_recorded_tensor_has_the_shape_and_the_scale_that_its_row_states(k
         row = site_of(name)
         assert trace.site(name) is row
         expected = sizes | lengths(kind, name)
+        if EMBEDDING_WIDE.search(name):
+            expected["d_model"] = sizes["d_embedding"]
         assert tuple(tensor.shape) == tuple(expected[axis] for axis in row.axes), name
         assert row.scale in ("probability", "signed", "count", "id")
         assert tensor.is_floating_point() == (row.scale != "id")

@@ -72,6 +72,7 @@ TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as familie
     "olmo2": ROTARY | RMS | {"norm_order": "output", "query_key_norm": "all", "n_heads": 4, "n_kv_heads": 2},
     "neox": ROTARY | {"parallel": True, "norm_order": "pre", "rotary_dims": 2, "activation": "gelu"},
     "llama3": {"positions": "rotary", "rotary_scaling": "llama3", "rotary_factor": 8.0, "rotary_original_len": 8},
+    "factorised": {"embedding_width": 6, "embedding_norm": True, "tied_output": False, "scale_embeddings": True},
     "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
 }
 CROSSING = (Decoder, Translation)  # kinds with cross-attention, beside which no sublayer runs in parallel

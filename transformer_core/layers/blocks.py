@@ -30,8 +30,8 @@ class Stream:
 
     Args:
         layer: from 0.
-        residual: as it enters that layer (its site is ``embedding.residual``, or the ``layerN.residual`` below it),
-            or, where `attended`, the sum after that layer's self-attention (``layerN.self_attention.residual``).
+        residual: as it enters that layer (its site is what Wiring.entering names, or the ``layerN.residual``
+            below it), or, where `attended`, the sum after its self-attention (``layerN.self_attention.residual``).
         attended: see residual.
     """
 

@@ -39,9 +39,10 @@ class MlmHead(nn.Module):
 
     def __init__(self, config: ModelConfig, encoder: Encoder) -> None:
         super().__init__()
-        self.transform_proj = Linear(config.d_model, config.d_model)
-        self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps)
-        self.output = WordScores(encoder.embedding.token, tied=config.tied_output, bias=True, cap=config.logit_cap)
+        width, tied = config.d_embedding, config.tied_output
+        self.transform_proj = Linear(config.d_model, width)
+        self.norm = make_norm(config.norm, width, eps=config.norm_eps)
+        self.output = WordScores(encoder.embedding.token, width, tied=tied, bias=True, cap=config.logit_cap)
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""

@@ -10,13 +10,14 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import Stream
 from transformer_core.layers.dropout import Dropout
+from transformer_core.layers.feed_forward import gelu
 from transformer_core.layers.initialization import initialize
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import sentence_vector
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
-POOLERS = {"tanh": torch.tanh, "relu": torch.relu}
+POOLERS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": gelu}
 
 
 class Classifier(nn.Module):

@@ -23,7 +23,7 @@ class Gpt(nn.Module):
         self.config = config
         self.decoder = MaskedDecoder(config)
         token = self.decoder.embedding.token
-        self.output = WordScores(token, tied=config.tied_output, bias=False, cap=config.logit_cap)
+        self.output = WordScores(token, config.d_model, tied=config.tied_output, bias=False, cap=config.logit_cap)
         initialize(self)
 
     def forward(

@@ -18,13 +18,23 @@ class WordScores(nn.Module):
     """x W^T + b, where W is the token embedding (tied) or a matrix of its own (free).
 
     With a cap each score s becomes cap * tanh(s / cap) (Bello et al. 2017, section 3; Gemma 2).
+
+    Args:
+        width: of x.
+
+    Raises:
+        ValueError: tied rows of another width.
     """
 
-    def __init__(self, embedding: Embedding, *, tied: bool, bias: bool, cap: float | None = None) -> None:
+    def __init__(self, embedding: Embedding, width: int, *, tied: bool, bias: bool, cap: float | None = None) -> None:
         super().__init__()
         self.cap = cap
-        rows, d_model = embedding.weight.shape
-        self.proj = Linear(d_model, rows, bias=bias)
+        rows, d_embedding = embedding.weight.shape
+        if tied and d_embedding != width:
+            raise ValueError(
+                f"embedding_width={d_embedding} must be {width} with tied_output=True: the same rows score the stream"
+            )
+        self.proj = Linear(width, rows, bias=bias)
         if tied:
             self.proj.weight = embedding.weight
 

@@ -48,8 +48,8 @@ class Translation(nn.Module):
         self.decoder = Decoder(config)
         if config.share_embeddings:
             self.decoder.embedding.token = self.encoder.embedding.token
-        token = self.decoder.embedding.token
-        self.output = WordScores(token, tied=config.tied_output, bias=config.output_bias, cap=config.logit_cap)
+        token, tied = self.decoder.embedding.token, config.tied_output
+        self.output = WordScores(token, config.d_model, tied=tied, bias=config.output_bias, cap=config.logit_cap)
         initialize(self)
 
     def encode(

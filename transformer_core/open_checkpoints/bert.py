@@ -1,6 +1,6 @@
-"""BERT, DistilBERT, RoBERTa and XLM-RoBERTa: post-norm encoders, learned positions and a normalised embedding.
+"""BERT, DistilBERT, RoBERTa, XLM-RoBERTa, ELECTRA: post-norm encoders, learned positions, a normalised embedding.
 
-Devlin et al. 2019; Sanh et al. 2019; Liu et al. 2019; Conneau et al. 2020.
+Devlin et al. 2019; Sanh et al. 2019; Liu et al. 2019; Conneau et al. 2020; Clark et al. 2020.
 """
 
 import re
@@ -49,6 +49,11 @@ DISTILLED_WORDS = {
     "mlm_head.transform_proj": "vocab_transform",
     "mlm_head.norm": "vocab_layer_norm",
     "mlm_head.output.proj": "vocab_projector",
+}
+ELECTRA_WORDS = {
+    "mlm_head.transform_proj": "generator_predictions.dense",
+    "mlm_head.norm": "generator_predictions.LayerNorm",
+    "mlm_head.output.proj": "generator_lm_head",
 }
 BERT_CLASSES = {"pooler_proj": "pooler.dense", "class_proj": "classifier"}
 ROBERTA_CLASSES = {"pooler_proj": "classifier.dense", "class_proj": "classifier.out_proj"}
@@ -100,6 +105,12 @@ def roberta_origins(config: ModelConfig, kind: str) -> Origins:
     layers = per_layer(both(LAYER), config.n_layers, "encoder.stack.layers.{n}", "encoder.layer.{n}")
     skip = skipped(config.pad_id)
     return _embedding(config, skip=skip) | layers | _heads(config, kind, ROBERTA_WORDS, ROBERTA_CLASSES)
+
+
+def electra_origins(config: ModelConfig, kind: str) -> Origins:
+    layers = per_layer(both(LAYER), config.n_layers, "encoder.stack.layers.{n}", "encoder.layer.{n}")
+    widened = {} if config.embedding_width is None else both({"encoder.embedding.stream_proj": "embeddings_project"})
+    return _embedding(config) | widened | layers | _heads(config, kind, ELECTRA_WORDS, ROBERTA_CLASSES)
 
 
 def distilbert_origins(config: ModelConfig, kind: str) -> Origins:
@@ -199,6 +210,15 @@ def _distilbert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, An
     return values
 
 
+def _electra(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
+    values = _common(settings, kind, shapes, "gelu", "classifier.out_proj") | _bert_sizes(settings)
+    width = settings.get("embedding_size", 128)
+    return values | {
+        "embedding_width": None if width == values["d_model"] else width,
+        "pair_head": kind != "bert",
+    }
+
+
 def _kinds(name: str, *more: str) -> dict[str, str]:
     kinds = {f"{name}Model": "encoder", f"{name}ForMaskedLM": "bert", f"{name}ForSequenceClassification": "classifier"}
     kinds |= {f"{name}ForTokenClassification": "tagger", f"{name}ForQuestionAnswering": "answerer"}
@@ -248,3 +268,16 @@ ROBERTA = Family(
     vocabulary=("vocab.json", "merges.txt"),
 )
 XLM_ROBERTA = replace(ROBERTA, model_type="xlm-roberta", kinds=_kinds("XLMRoberta"), vocabulary=())
+ELECTRA = Family(
+    model_type="electra",
+    prefix="electra.",
+    backbone=("embeddings.", "embeddings_project.", "encoder."),
+    kinds=_kinds("Electra") | {"ElectraForPreTraining": "encoder"},  # whose head tells which words were exchanged
+    configure=_electra,
+    origins=electra_origins,
+    word_matrix="embeddings.word_embeddings.weight",
+    head_matrix="generator_lm_head.weight",
+    buffers=re.compile(POSITION_IDS),
+    aliases={},
+    vocabulary=("vocab.txt",),
+)

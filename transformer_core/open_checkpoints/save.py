@@ -40,6 +40,7 @@ ALWAYS: dict[str, Any] = {
     "windows": (),
     "parallel": False,
     "gated": False,
+    "embedding_width": None,
 }
 NEEDED: dict[str, dict[str, Any]] = {
     "bert": ALWAYS | {"norm_order": "post", "embedding_norm": True, "scale_scores": True},

@@ -434,6 +434,7 @@ AS_IT_STANDS += tuple(f"{name}Tokenizer" for name in ("Marian", "Llama", "CodeLl
 OWN_CLASS = {
     "bert": "BertTokenizer",
     "distilbert": "BertTokenizer",
+    "electra": "BertTokenizer",
     "roberta": "RobertaTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
     "gpt2": "GPT2Tokenizer",

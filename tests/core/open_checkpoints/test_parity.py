@@ -21,6 +21,7 @@ from transformer_core.text import Tokenizer
 from transformer_core.text.batch import make_batch
 from transformer_core.trace import Trace
 from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.wiring import Wiring
 
 ATOL = 1e-4
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -40,6 +41,14 @@ READERS = {
     "roberta": ("RobertaModel", "encoder", {"type_vocab_size": 1}),
     "roberta of words": ("RobertaForMaskedLM", "bert", {"type_vocab_size": 1}),
     "roberta of classes": ("RobertaForSequenceClassification", "classifier", {"num_labels": 4}),
+    "electra": ("ElectraModel", "encoder", {}),
+    "electra as wide as its embedding": ("ElectraModel", "encoder", {"embedding_size": 16, "type_vocab_size": 1}),
+    "electra of replaced words": ("ElectraForPreTraining", "encoder", {}),
+    "electra of words": ("ElectraForMaskedLM", "bert", {"hidden_act": "relu"}),
+    "electra untied": ("ElectraForMaskedLM", "bert", {"tie_word_embeddings": False}),
+    "electra of classes": ("ElectraForSequenceClassification", "classifier", {"num_labels": 3}),
+    "electra of tokens": ("ElectraForTokenClassification", "tagger", {"num_labels": 3}),
+    "electra of answers": ("ElectraForQuestionAnswering", "answerer", {}),
     "bert with the old name of gelu": ("BertForMaskedLM", "bert", {"hidden_act": "gelu_python"}),
     "bert of tokens": ("BertForTokenClassification", "tagger", {"num_labels": 5}),
     "bert of answers": ("BertForQuestionAnswering", "answerer", {}),
@@ -83,11 +92,9 @@ def real_only(ours: Tensor, theirs: Tensor, real: Tensor) -> None:
 
 def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, bundle: Bundle) -> None:
     """Compare hidden states after the embedding and each layer, and each layer's weights."""
-    post = bundle.config.norm_order == "post"
-    names = [f"{stack}.embedding.{'norm.normalized' if bundle.config.embedding_norm else 'residual'}"]
-    names += [f"{stack}.layer{layer}.residual" for layer in range(bundle.config.n_layers)]
-    if not post:
-        names[-1] = f"{stack}.final_norm.normalized"
+    wiring = Wiring(bundle.config)
+    between = (f"{stack}.layer{layer}.residual" for layer in range(bundle.config.n_layers - 1))
+    names = [wiring.entering(stack), *between, wiring.leaving(stack)]
     assert len(names) == len(states)
     for name, state in zip(names, states, strict=True):
         real_only(trace[name], state, real)
@@ -99,7 +106,14 @@ def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, b
 GATE = (
     *("bert", "bert with both heads", "bert of classes", "bert of tokens", "bert of answers", "bert untied"),
     *("distilbert", "distilbert of classes", "roberta of words", "roberta of classes", "xlm-roberta"),
-    *("gpt2", "gpt2 without head", "gpt2 untied"),
+    *(
+        "gpt2",
+        "gpt2 without head",
+        "gpt2 untied",
+        "electra of replaced words",
+        "electra of words",
+        "electra of classes",
+    ),
 )
 
 
@@ -117,7 +131,7 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         real[row, 7 - row :] = False
     asked = {"attention_mask": real.long(), "output_hidden_states": True, "output_attentions": True}
     ours_asked = {}
-    if bundle.config.n_segments and kind != "gpt" and architecture.startswith("Bert"):
+    if bundle.config.n_segments and kind != "gpt" and architecture.startswith(("Bert", "Electra")):
         segments = torch.tensor([[0, 0, 0, 1, 1, 1, 1]] * 3)
         asked, ours_asked = asked | {"token_type_ids": segments}, {"segment_ids": segments}
     with torch.inference_mode():
@@ -144,7 +158,7 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         assert bundle.labels == ()
     elif kind == "encoder":
         kept = real[..., None].float()
-        mean = (expected.last_hidden_state * kept).sum(1) / kept.sum(1)
+        mean = (expected.hidden_states[-1] * kept).sum(1) / kept.sum(1)
         torch.testing.assert_close(output, mean, atol=ATOL, rtol=0.0)
         assert "mean over real tokens" in bundle.card
     elif architecture.endswith(("LMHeadModel", "CausalLM")):
@@ -254,6 +268,7 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
 REFERENCES = (
     *("BertForPreTraining", "BertForNextSentencePrediction", "RobertaForMaskedLM", "XLMRobertaModel"),
     *("BertForTokenClassification", "DistilBertForQuestionAnswering", "GPT2Model", "MarianMTModel"),
+    *("ElectraForPreTraining", "ElectraForMaskedLM"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The arithmetic of the rest of a block: normalisation, feed-forward, and the residual sum.
+"""The arithmetic of the rest of a block: its input, normalisation, feed-forward, and the residual sum.
 
 Ba et al. 2016, eq. 4; Zhang and Sennrich 2019, eq. 4; Vaswani et al. 2017, eq. 2; Hendrycks and Gimpel 2016;
 Shazeer 2020, eq. 6.
@@ -29,6 +29,12 @@ def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
         return exact_gelu(inside), {"u": source}
     source = run.wiring(scope).normalises(scope)
     return run[source], {"x": source}
+
+
+def projected_embedding(run: Pass, scope: str) -> Computation:
+    """The summed embedding, normalised where the model does so, times the matrix to the stream's width."""
+    source = f"{scope}.{'norm.normalized' if run.config.embedding_norm else 'residual'}"
+    return linear(run[source], run.module(scope).stream_proj, (r"e_{<i>}", "W", "b"), {"e": source})
 
 
 def mean(run: Pass, scope: str) -> Computation:

@@ -176,6 +176,8 @@ def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
 
 
 def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
+    if bundle.config.embedding_width is not None:
+        return {"projected_embedding": vectors_at(trace, bundle.reader.stages[0])[token]}
     if bundle.config.embedding_norm:
         return {"normed_embedding": vectors_at(trace, bundle.reader.stages[0])[token]}
     scope = bundle.reader.site("embedding")
