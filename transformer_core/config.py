@@ -82,6 +82,7 @@ class ModelConfig:
         d_head: width of one head; None means d_model // n_heads, any other width is free.
         d_ff: width of the feed-forward layer's inside.
         n_layers: blocks of the encoder, and of the decoder where there is one.
+        shared_layers: they are one block, used n_layers times (Lan et al. 2020, section 3.1; Dehghani et al. 2019).
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
         dropout_at: "everywhere" drops embeddings, attention weights, the feed-forward layer's inside, every sublayer's
@@ -134,6 +135,7 @@ class ModelConfig:
         pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
         pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu";
             ELECTRA: "gelu").
+        head_activation: of Bert's masked-word head.
         tied_output: the output matrix is the token embedding's.
         share_embeddings: Translation's encoder and decoder look up one matrix (section 3.4); one vocabulary for both.
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
@@ -153,6 +155,7 @@ class ModelConfig:
     d_head: Annotated[int, Meta(ge=1, le=8_192)] | None = None
     d_ff: Annotated[int, Meta(ge=1, le=262_144)] = 512
     n_layers: Annotated[int, Meta(ge=1, le=256)] = 2
+    shared_layers: bool = False
     max_len: MaxLen = 512
     dropout: Probability = 0.1
     dropout_at: DropoutAt = "everywhere"
@@ -196,6 +199,7 @@ class ModelConfig:
     n_classes: Classes = 2
     pooling: Pooling = "cls"
     pooler: Pooler = "none"
+    head_activation: Activation = "gelu"
     tied_output: bool = True
     share_embeddings: bool = False
     sinusoidal_halves: bool = False
@@ -286,6 +290,8 @@ class ModelConfig:
             )
         if self.windows and len(self.windows) != self.n_layers:
             raise ValueError(f"windows has {len(self.windows)} entries; it must have one a layer: {self.n_layers}")
+        if self.shared_layers and len(set(self.windows)) > 1:
+            raise ValueError(f"windows={self.windows} must be alike with shared_layers=True: all layers are one block")
         if self.parallel and not self.norms_input:
             raise ValueError(
                 f"norm_order={self.norm_order!r} must be 'pre' or 'both' with parallel=True: "

@@ -340,7 +340,7 @@ SITES: dict[str, Site] = {
     ),
     "transformed": Site(
         STREAM,
-        r"\mathrm{LayerNorm}(\mathrm{GELU}(xW+b))",
+        r"\mathrm{Norm}(\phi(xW+b));\quad \text{BERT: } \phi=\mathrm{GELU}",
         f"{BERT}, released code",
         "the stream made ready for the masked-word matrix",
     ),

@@ -32,7 +32,7 @@ SIZES = (
     *("positions", "norm", "norm_order", "activation", "unit", "attention"),
 )
 OPTIONS = (  # shown where a model has them
-    *("n_kv_heads", "windows", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
+    *("n_kv_heads", "windows", "shared_layers", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
     *("rotary_base", "rotary_scaling", "embedding_width"),
 )
 KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {

@@ -58,6 +58,10 @@ ERRORS = [
         {"embedding_width": 1, "positions": "none", "norm": "unbiased"},
         "embedding_width=1 must be at least 2 with norm='unbiased', which divides by d - 1",
     ),
+    (
+        {"shared_layers": True, "windows": (3, None)},
+        "windows=(3, None) must be alike with shared_layers=True: all layers are one block",
+    ),
     ({"dropout": 1.0}, "dropout=1.0 must be a number, at least 0 and less than 1"),
     ({"dropout": -0.1}, "dropout=-0.1 must be a number, at least 0 and less than 1"),
     ({"dropout": float("nan")}, "dropout=nan must be a number, at least 0 and less than 1"),

@@ -73,6 +73,7 @@ TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as familie
     "neox": ROTARY | {"parallel": True, "norm_order": "pre", "rotary_dims": 2, "activation": "gelu"},
     "llama3": {"positions": "rotary", "rotary_scaling": "llama3", "rotary_factor": 8.0, "rotary_original_len": 8},
     "factorised": {"embedding_width": 6, "embedding_norm": True, "tied_output": False, "scale_embeddings": True},
+    "albert": {"shared_layers": True, "head_activation": "gelu_tanh", "norm_order": "post", "n_layers": 3},
     "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
 }
 CROSSING = (Decoder, Translation)  # kinds with cross-attention, beside which no sublayer runs in parallel

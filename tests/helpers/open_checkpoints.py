@@ -62,7 +62,7 @@ SIZES["Qwen2"] = {name: size for name, size in TODAY.items() if name != "head_di
 SIZES["GPTNeoX"] = SIZES["Qwen2"] | {"hidden_size": 32}
 SIZES["Phi3"] = SIZES["Olmo2"] = SIZES["Qwen2"]
 SIZES["Gemma3"] = SIZES["Gemma3"] | {"query_pre_attn_scalar": 9}
-SIZES["Electra"] = SIZES["Bert"] | {"embedding_size": 12}
+SIZES["Electra"] = SIZES["Albert"] = SIZES["Bert"] | {"embedding_size": 12}
 SIZES["Roberta"] = SIZES["XLMRoberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
 PIECES = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "glass", "##es", "cafe", "café", "你", "好", "!", "😀"]
 TEXTS = ("A glass, Café glasses!", "你好 glass 😀", "  a\tglass  ", "unheard [MASK] <mask> of", "🧑‍🚀 naïve Ünïcode ﬁ")
@@ -121,7 +121,7 @@ def written(architecture: str, folder: Path, **changes: Any) -> Any:
     model = made(architecture, **changes)
     model.save_pretrained(folder, **saving)
     pieces_pipeline().save(str(folder / "tokenizer.json"))
-    if architecture.startswith(("Roberta", "XLMRoberta")):  # whose own classes do not cut words into BERT's pieces
+    if architecture.startswith(("Roberta", "XLMRoberta", "Albert")):  # whose own classes do not cut words into BERT's pieces
         (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     return model
 

@@ -222,11 +222,16 @@ class DecoderBlock(nn.Module):
 
 
 class Stack(nn.Module):
-    """n_layers blocks in a row, and one more normalisation but in post-norm order (Xiong et al. 2020, figure 1)."""
+    """n_layers blocks in a row, and one more normalisation but in post-norm order (Xiong et al. 2020, figure 1).
+
+    Shared layers are one and the same block at every place, so that its parameters count once, and are changed and
+    trained in all layers at once.
+    """
 
     def __init__(self, config: ModelConfig, block: type[EncoderBlock] | type[DecoderBlock]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(block(config, layer) for layer in range(config.n_layers))
+        blocks = [block(config, layer) for layer in range(1 if config.shared_layers else config.n_layers)]
+        self.layers = nn.ModuleList(blocks * (config.n_layers // len(blocks)))
         ends = config.norm_order != "post"
         self.final_norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if ends else None
 

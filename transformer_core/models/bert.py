@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import Stream
-from transformer_core.layers.feed_forward import gelu
+from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.normalization import make_norm
 from transformer_core.models.encoder import Encoder
@@ -35,10 +35,14 @@ class BertOutput(NamedTuple):
 
 
 class MlmHead(nn.Module):
-    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias per word (Devlin et al. 2019, their code)."""
+    """norm(phi(x W + b)) times the token embedding's matrix, plus a bias per word (Devlin et al. 2019, their code).
+
+    phi is head_activation, in BERT's own code GELU.
+    """
 
     def __init__(self, config: ModelConfig, encoder: Encoder) -> None:
         super().__init__()
+        self.activation = config.head_activation
         width, tied = config.d_embedding, config.tied_output
         self.transform_proj = Linear(config.d_model, width)
         self.norm = make_norm(config.norm, width, eps=config.norm_eps)
@@ -46,7 +50,8 @@ class MlmHead(nn.Module):
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""
-        transformed = probe.tap("transformed", self.norm(gelu(self.transform_proj(x)), probe=probe.at("norm")))
+        inside = ACTIVATIONS[self.activation](self.transform_proj(x))
+        transformed = probe.tap("transformed", self.norm(inside, probe=probe.at("norm")))
         return self.output(transformed, probe=probe)
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from transformer_core.bundle import LABELLED, MODELS, Bundle, needed_shapes
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
-from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, ELECTRA, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
+from transformer_core.open_checkpoints.bert import ALBERT, BERT, DISTILBERT, ELECTRA, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
 from transformer_core.open_checkpoints.decoders import DECODERS
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gguf import GgufSource
@@ -30,7 +30,7 @@ from transformer_core.untrusted.config_json import ConfigJson, read_json
 from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
-ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA)
+ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT)
 FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, *DECODERS)}
 OF_STATES = "is a state-space model, and this app reads Transformers"
 OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"

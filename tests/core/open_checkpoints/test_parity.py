@@ -49,6 +49,16 @@ READERS = {
     "electra of classes": ("ElectraForSequenceClassification", "classifier", {"num_labels": 3}),
     "electra of tokens": ("ElectraForTokenClassification", "tagger", {"num_labels": 3}),
     "electra of answers": ("ElectraForQuestionAnswering", "answerer", {}),
+    "albert": ("AlbertModel", "encoder", {"num_hidden_layers": 3}),
+    "albert as wide as its embedding": ("AlbertModel", "encoder", {"embedding_size": 16, "hidden_act": "gelu"}),
+    "albert of words": ("AlbertForMaskedLM", "bert", {}),
+    "albert with both heads": ("AlbertForPreTraining", "bert", {"tie_word_embeddings": False}),
+    "albert of classes": ("AlbertForSequenceClassification", "classifier", {"num_labels": 3}),
+    "albert of tokens": ("AlbertForTokenClassification", "tagger", {"num_labels": 3}),
+    "albert of answers": ("AlbertForQuestionAnswering", "answerer", {}),
+    "bert of words with another activation": ("BertForMaskedLM", "bert", {"hidden_act": "relu"}),
+    "roberta of words with another activation": ("RobertaForMaskedLM", "bert", {"hidden_act": "silu"}),
+    "distilbert of words with another activation": ("DistilBertForMaskedLM", "bert", {"activation": "relu"}),
     "bert with the old name of gelu": ("BertForMaskedLM", "bert", {"hidden_act": "gelu_python"}),
     "bert of tokens": ("BertForTokenClassification", "tagger", {"num_labels": 5}),
     "bert of answers": ("BertForQuestionAnswering", "answerer", {}),
@@ -104,6 +114,7 @@ def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, b
 
 
 GATE = (
+    *("albert", "albert with both heads", "albert of classes", "bert of words with another activation"),
     *("bert", "bert with both heads", "bert of classes", "bert of tokens", "bert of answers", "bert untied"),
     *("distilbert", "distilbert of classes", "roberta of words", "roberta of classes", "xlm-roberta"),
     *(
@@ -131,7 +142,7 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         real[row, 7 - row :] = False
     asked = {"attention_mask": real.long(), "output_hidden_states": True, "output_attentions": True}
     ours_asked = {}
-    if bundle.config.n_segments and kind != "gpt" and architecture.startswith(("Bert", "Electra")):
+    if bundle.config.n_segments and kind != "gpt" and architecture.startswith(("Bert", "Electra", "Albert")):
         segments = torch.tensor([[0, 0, 0, 1, 1, 1, 1]] * 3)
         asked, ours_asked = asked | {"token_type_ids": segments}, {"segment_ids": segments}
     with torch.inference_mode():
@@ -268,7 +279,7 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
 REFERENCES = (
     *("BertForPreTraining", "BertForNextSentencePrediction", "RobertaForMaskedLM", "XLMRobertaModel"),
     *("BertForTokenClassification", "DistilBertForQuestionAnswering", "GPT2Model", "MarianMTModel"),
-    *("ElectraForPreTraining", "ElectraForMaskedLM"),
+    *("ElectraForPreTraining", "ElectraForMaskedLM", "AlbertForPreTraining"),
 )
 
 

@@ -121,7 +121,8 @@ def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:
 @pytest.mark.parametrize(
     ("architecture", "changes", "message"),
     [
-        ("BertForMaskedLM", {"hidden_act": "relu"}, "hidden_act='relu' is not supported with a masked-word head"),
+        ("AlbertModel", {"num_hidden_groups": 2}, "num_hidden_groups=2 is not supported; supported: 1"),
+        ("AlbertModel", {"inner_group_num": 2}, "inner_group_num=2 is not supported; supported: 1"),
         ("BertForSequenceClassification", {"problem_type": "regression"}, "problem_type='regression'"),
         ("GPT2LMHeadModel", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("GPT2LMHeadModel", {"scale_attn_weights": "yes"}, "scale_attn_weights='yes' must be true or false"),

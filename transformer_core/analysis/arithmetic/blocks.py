@@ -13,12 +13,8 @@ from transformer_core.analysis.arithmetic.attention import linear
 from transformer_core.analysis.arithmetic.computation import Computation, added_up
 from transformer_core.analysis.arithmetic.embeddings import same, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
+from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.layers.normalization import RmsNorm
-
-
-def exact_gelu(x: Tensor) -> Tensor:
-    """x Phi(x)."""
-    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
 
 
 def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
@@ -26,7 +22,7 @@ def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
     if scope == "mlm_head.norm":
         source, proj = run.wiring("encoder").leaving("encoder"), run.module("mlm_head").transform_proj
         inside = run[source] @ proj.weight.cpu().double().mT + proj.bias.cpu().double()
-        return exact_gelu(inside), {"u": source}
+        return ACTIVATIONS[run.config.head_activation](inside), {"u": source}
     source = run.wiring(scope).normalises(scope)
     return run[source], {"x": source}
 

@@ -101,7 +101,7 @@ def _between_classes(bundle: Bundle, site: str, direction: Direction) -> Tensor:
 def _of_neuron(bundle: Bundle, site: str, direction: Direction) -> Tensor:
     stack, layer = site.split(".")[:2]
     name = f"{stack}.stack.layers.{layer.removeprefix('layer')}.feed_forward.outer_proj.weight"
-    weights = dict(bundle.model.named_parameters())
+    weights = dict(bundle.model.named_parameters(remove_duplicate=False))
     if name not in weights:
         raise ValueError(f"source='neuron' needs a feed-forward layer at {site}; this model has none there")
     columns = weights[name].detach()  # (d_model, d_ff)
