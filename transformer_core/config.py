@@ -114,8 +114,11 @@ class ModelConfig:
             and its output once more (Gemma 2); "output": its output alone, before the sum (OLMo 2).
         norm: "layer_norm" as in torch, "unbiased" with the unbiased deviation and eps outside the root, or "rms_norm"
             without mean and bias (Zhang and Sennrich 2019).
+        first_attention_norm: the first layer's attention reads a normalised stream, as all others; False: what leaves
+            the embedding, which embedding_norm has normalised (Warner et al. 2024).
         parallel: attention and feed-forward both read what enters the block, and both are added to it (Wang and
             Komatsuzaki 2021).
+        norm_bias: "layer_norm" adds a bias; False leaves it out (Warner et al. 2024).
         norm_eps: the small number that keeps the normalisation from dividing by zero, at most 1.
         activation: of the feed-forward layer.
         gated: the activation's output is multiplied by a second linear map of the input (Shazeer 2020, eq. 5 and 6).
@@ -135,7 +138,9 @@ class ModelConfig:
         pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
         pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu";
             ELECTRA: "gelu").
+        pooler_norm: what the pooler gives is normalised.
         head_activation: of Bert's masked-word head.
+        head_bias: that head's first map and the pooler have a bias.
         tied_output: the output matrix is the token embedding's.
         share_embeddings: Translation's encoder and decoder look up one matrix (section 3.4); one vocabulary for both.
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
@@ -179,7 +184,9 @@ class ModelConfig:
     embedding_norm: bool = False
     norm_order: NormOrder = "pre"
     norm: Norm = "layer_norm"
+    norm_bias: bool = True
     norm_eps: Annotated[float, Meta(gt=0, le=1, description="a number, more than 0 and at most 1")] = 1e-5
+    first_attention_norm: bool = True
     parallel: bool = False
     activation: Activation = "gelu"
     gated: bool = False
@@ -199,7 +206,9 @@ class ModelConfig:
     n_classes: Classes = 2
     pooling: Pooling = "cls"
     pooler: Pooler = "none"
+    pooler_norm: bool = False
     head_activation: Activation = "gelu"
+    head_bias: bool = True
     tied_output: bool = True
     share_embeddings: bool = False
     sinusoidal_halves: bool = False
@@ -290,6 +299,15 @@ class ModelConfig:
             )
         if self.windows and len(self.windows) != self.n_layers:
             raise ValueError(f"windows has {len(self.windows)} entries; it must have one a layer: {self.n_layers}")
+        if not self.norm_bias and self.norm != "layer_norm":
+            raise ValueError(f"norm_bias=False goes with norm='layer_norm' alone; norm={self.norm!r} came")
+        if self.pooler_norm and self.pooler == "none":
+            raise ValueError("pooler_norm=True must be False with pooler='none': there is nothing to normalise")
+        if not self.first_attention_norm and (self.norm_order != "pre" or self.shared_layers):
+            raise ValueError(
+                f"first_attention_norm=False needs norm_order='pre' and shared_layers=False; "
+                f"norm_order={self.norm_order!r} and shared_layers={self.shared_layers} came"
+            )
         if self.shared_layers and len(set(self.windows)) > 1:
             raise ValueError(f"windows={self.windows} must be alike with shared_layers=True: all layers are one block")
         if self.parallel and not self.norms_input:

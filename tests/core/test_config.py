@@ -59,6 +59,16 @@ ERRORS = [
         "embedding_width=1 must be at least 2 with norm='unbiased', which divides by d - 1",
     ),
     (
+        {"norm_bias": False, "norm": "rms_norm"},
+        "norm_bias=False goes with norm='layer_norm' alone; norm='rms_norm' came",
+    ),
+    ({"pooler_norm": True}, "pooler_norm=True must be False with pooler='none': there is nothing to normalise"),
+    (
+        {"first_attention_norm": False, "norm_order": "post"},
+        "first_attention_norm=False needs norm_order='pre' and shared_layers=False; "
+        "norm_order='post' and shared_layers=False came",
+    ),
+    (
         {"shared_layers": True, "windows": (3, None)},
         "windows=(3, None) must be alike with shared_layers=True: all layers are one block",
     ),

@@ -73,6 +73,9 @@ TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as familie
     "neox": ROTARY | {"parallel": True, "norm_order": "pre", "rotary_dims": 2, "activation": "gelu"},
     "llama3": {"positions": "rotary", "rotary_scaling": "llama3", "rotary_factor": 8.0, "rotary_original_len": 8},
     "factorised": {"embedding_width": 6, "embedding_norm": True, "tied_output": False, "scale_embeddings": True},
+    "modernbert": ROTARY
+    | {"norm_bias": False, "bias": False, "head_bias": False, "first_attention_norm": False, "embedding_norm": True}
+    | {"norm_order": "pre", "gated": True, "pooler": "gelu", "pooler_norm": True, "windows": (None, 2)},
     "albert": {"shared_layers": True, "head_activation": "gelu_tanh", "norm_order": "post", "n_layers": 3},
     "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
 }

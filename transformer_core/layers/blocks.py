@@ -17,7 +17,7 @@ from transformer_core.layers.cache import KeyValueCache, LayerCache
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
 from transformer_core.layers.masks import HIDDEN
-from transformer_core.layers.normalization import AnyNorm, make_norm
+from transformer_core.layers.normalization import AnyNorm, norm_of
 from transformer_core.probe import SILENT, Probe
 
 
@@ -61,16 +61,16 @@ class AddNorm(nn.Module):
 
     post: norm(x + dropout(sublayer(x))) (the paper); pre: x + dropout(sublayer(norm(x))); both: x +
     dropout(norm(sublayer(norm(x)))); output: x + dropout(norm(sublayer(x))).
+
+    Args:
+        first: it is around the first layer's attention, which may have no norm (first_attention_norm).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, *, first: bool = False) -> None:
         super().__init__()
-
-        def norm(wanted: bool) -> AnyNorm | None:
-            return make_norm(config.norm, config.d_model, eps=config.norm_eps) if wanted else None
-
-        self.norm = norm(config.norm_order != "output")
-        self.output_norm = norm(config.norms_output)
+        normed = config.norm_order != "output" and not (first and not config.first_attention_norm)
+        self.norm: AnyNorm | None = norm_of(config) if normed else None
+        self.output_norm: AnyNorm | None = norm_of(config) if config.norms_output else None
         self.dropout = Dropout(config.dropout)
         self.norm_order, self.norms_input, self.residual = config.norm_order, config.norms_input, config.residual
 
@@ -120,7 +120,7 @@ class EncoderBlock(nn.Module):
     def __init__(self, config: ModelConfig, layer: int = 0) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention.from_config(config, layer)
-        self.self_attention_norm = AddNorm(config)
+        self.self_attention_norm = AddNorm(config, first=layer == 0)
         self.feed_forward = feed_forward_from(config)
         self.feed_forward_norm = AddNorm(config)
         self.parallel = config.parallel
@@ -180,7 +180,7 @@ class DecoderBlock(nn.Module):
     def __init__(self, config: ModelConfig, layer: int = 0) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention.from_config(config, layer)
-        self.self_attention_norm = AddNorm(config)
+        self.self_attention_norm = AddNorm(config, first=layer == 0)
         if config.parallel:
             raise ValueError(
                 "parallel=True must be False beside cross-attention, which reads what self-attention wrote"
@@ -233,7 +233,7 @@ class Stack(nn.Module):
         blocks = [block(config, layer) for layer in range(1 if config.shared_layers else config.n_layers)]
         self.layers = nn.ModuleList(blocks * (config.n_layers // len(blocks)))
         ends = config.norm_order != "post"
-        self.final_norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if ends else None
+        self.final_norm = norm_of(config) if ends else None
 
     def forward(
         self,

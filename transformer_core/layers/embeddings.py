@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.normalization import make_norm
+from transformer_core.layers.normalization import norm_of
 from transformer_core.layers.positions import LearnedPositions, make_positions
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
@@ -78,7 +78,7 @@ class InputEmbedding(nn.Module):
         self.token = Embedding(self.vocab_size, width)
         self.position = make_positions(config.positions, config.max_len, width, halves=config.sinusoidal_halves)
         self.segment = Embedding(config.n_segments, width) if config.n_segments else None
-        self.norm = make_norm(config.norm, width, eps=config.norm_eps) if config.embedding_norm else None
+        self.norm = norm_of(config, width) if config.embedding_norm else None
         self.stream_proj = None if config.embedding_width is None else Linear(width, config.d_model)
         self.dropout = Dropout(config.dropout_elsewhere)
         self.scale = math.sqrt(width) if config.scale_embeddings else None

@@ -13,7 +13,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import Stream
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.normalization import make_norm
+from transformer_core.layers.normalization import norm_of
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import WordScores
 from transformer_core.packed_linear import Linear
@@ -44,8 +44,8 @@ class MlmHead(nn.Module):
         super().__init__()
         self.activation = config.head_activation
         width, tied = config.d_embedding, config.tied_output
-        self.transform_proj = Linear(config.d_model, width)
-        self.norm = make_norm(config.norm, width, eps=config.norm_eps)
+        self.transform_proj = Linear(config.d_model, width, bias=config.head_bias)
+        self.norm = norm_of(config, width)
         self.output = WordScores(encoder.embedding.token, width, tied=tied, bias=True, cap=config.logit_cap)
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:

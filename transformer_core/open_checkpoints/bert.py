@@ -160,14 +160,7 @@ def _common(settings: ConfigJson, kind: str, shapes: Shapes, pooler: str, classe
         "pooling": "mean" if kind == "encoder" else "cls",
     }
     if kind == "classifier":
-        problem = settings.get("problem_type", "single_label_classification")
-        n_classes = len(settings.labels()) or (shapes.get(f"{classes}.weight") or (2,))[0]
-        if problem != "single_label_classification" or n_classes < 2:
-            raise BundleError(
-                f"{settings.where}: problem_type={problem!r:.60} with {n_classes} classes is not supported; "
-                "supported: single_label_classification with at least 2"
-            )
-        values |= {"pooler": pooler, "n_classes": n_classes}
+        values |= {"pooler": pooler, "n_classes": settings.n_classes(shapes, classes)}
     if kind == "tagger":
         values["n_classes"] = len(settings.labels()) or (shapes.get("classifier.weight") or (2,))[0]
     return values

@@ -17,6 +17,7 @@ from transformer_core.open_checkpoints.family import Family, Origin, Origins, na
 from transformer_core.open_checkpoints.gguf import GgufSource
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
+from transformer_core.open_checkpoints.modernbert import MODERNBERT
 from transformer_core.open_checkpoints.sentence_modules import (
     SentenceModules,
     encoder_folder,
@@ -30,7 +31,7 @@ from transformer_core.untrusted.config_json import ConfigJson, read_json
 from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
-ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT)
+ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT, MODERNBERT)
 FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, *DECODERS)}
 OF_STATES = "is a state-space model, and this app reads Transformers"
 OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"

@@ -43,6 +43,10 @@ ALWAYS: dict[str, Any] = {
     "gated": False,
     "embedding_width": None,
     "shared_layers": False,
+    "norm_bias": True,
+    "first_attention_norm": True,
+    "head_bias": True,
+    "pooler_norm": False,
 }
 NEEDED: dict[str, dict[str, Any]] = {
     "bert": ALWAYS | {"norm_order": "post", "embedding_norm": True, "scale_scores": True},

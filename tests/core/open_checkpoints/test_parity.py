@@ -59,6 +59,20 @@ READERS = {
     "bert of words with another activation": ("BertForMaskedLM", "bert", {"hidden_act": "relu"}),
     "roberta of words with another activation": ("RobertaForMaskedLM", "bert", {"hidden_act": "silu"}),
     "distilbert of words with another activation": ("DistilBertForMaskedLM", "bert", {"activation": "relu"}),
+    "modernbert": ("ModernBertModel", "encoder", {}),
+    "modernbert of words": ("ModernBertForMaskedLM", "bert", {"classifier_activation": "silu"}),
+    "modernbert untied": ("ModernBertForMaskedLM", "bert", {"tie_word_embeddings": False, "norm_bias": True}),
+    "modernbert with biases": (
+        "ModernBertForMaskedLM",
+        "bert",
+        {"attention_bias": True, "mlp_bias": True, "norm_bias": True, "classifier_bias": True},
+    ),
+    "modernbert of classes": ("ModernBertForSequenceClassification", "classifier", {"num_labels": 3}),
+    "modernbert of the mean": (
+        "ModernBertForSequenceClassification",
+        "classifier",
+        {"num_labels": 2, "classifier_pooling": "mean", "classifier_activation": "relu"},
+    ),
     "bert with the old name of gelu": ("BertForMaskedLM", "bert", {"hidden_act": "gelu_python"}),
     "bert of tokens": ("BertForTokenClassification", "tagger", {"num_labels": 5}),
     "bert of answers": ("BertForQuestionAnswering", "answerer", {}),
@@ -114,6 +128,7 @@ def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, b
 
 
 GATE = (
+    *("modernbert", "modernbert untied", "modernbert of classes"),
     *("albert", "albert with both heads", "albert of classes", "bert of words with another activation"),
     *("bert", "bert with both heads", "bert of classes", "bert of tokens", "bert of answers", "bert untied"),
     *("distilbert", "distilbert of classes", "roberta of words", "roberta of classes", "xlm-roberta"),

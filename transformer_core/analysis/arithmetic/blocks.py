@@ -15,14 +15,19 @@ from transformer_core.analysis.arithmetic.embeddings import same, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.layers.normalization import RmsNorm
+from transformer_core.models.classifier import POOLERS
 
 
 def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
     """Return what a normalisation reads, and which recorded tensor that is."""
     if scope == "mlm_head.norm":
         source, proj = run.wiring("encoder").leaving("encoder"), run.module("mlm_head").transform_proj
-        inside = run[source] @ proj.weight.cpu().double().mT + proj.bias.cpu().double()
+        inside = linear(run[source], proj, ("", "", ""), {}).whole((*run[source].shape[:2], len(proj.weight)))
         return ACTIVATIONS[run.config.head_activation](inside), {"u": source}
+    if scope == "pooler_norm":
+        source, proj = f"{run.config.pooling}_embedding", run.module("pooler_proj")
+        inside = linear(run[source], proj, ("", "", ""), {}).whole(tuple(run[source].shape))
+        return POOLERS[run.config.pooler](inside)[:, None], {"s": source}
     source = run.wiring(scope).normalises(scope)
     return run[source], {"x": source}
 
@@ -101,16 +106,18 @@ def normalized(run: Pass, scope: str) -> Computation:
         "x": x,
         "mu": run[f"{scope}.mean"],
         "deviation": 1 / run[f"{scope}.inverse_deviation"],
-        "b": norm.bias.cpu().double(),
     }
+    symbols, numbers = ("", "") if norm.bias is None else ("+b_{<j>}", "+<b>")
+    if norm.bias is not None:
+        values["b"] = norm.bias.cpu().double()
 
-    def normal(g: Tensor, x: Tensor, mu: Tensor, deviation: Tensor, b: Tensor) -> Tensor:
+    def normal(g: Tensor, x: Tensor, mu: Tensor, deviation: Tensor, b: Tensor | float = 0.0) -> Tensor:
         return g * (x - mu) / deviation + b
 
     root = r"\sigma_{<i>}+\epsilon" if run.config.norm == "unbiased" else r"\sqrt{\sigma_{<i>}^2+\epsilon}"
     return Computation(
-        rf"g_{{<j>}}\cdot\frac{{x_{{<i>,<j>}}-\mu_{{<i>}}}}{{{root}}}+b_{{<j>}}",
-        r"<g>\cdot\frac{<x>-<mu>}{<deviation>}+<b>",
+        rf"g_{{<j>}}\cdot\frac{{x_{{<i>,<j>}}-\mu_{{<i>}}}}{{{root}}}" + symbols,
+        r"<g>\cdot\frac{<x>-<mu>}{<deviation>}" + numbers,
         normal,
         values,
         sources=sources,

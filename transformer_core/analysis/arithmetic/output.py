@@ -67,12 +67,15 @@ POOLED = {
 
 def pooled(run: Pass, scope: str) -> Computation:
     """The hyperbolic tangent, what is above 0, or the GELU, of a linear map of the sentence's vector."""
+    if run.config.pooler_norm and not isinstance(run.model, Bert):
+        source = f"{scope}.pooler_norm.normalized".removeprefix(".")
+        return Computation(r"y_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"y": source})
     proj = run.module("pooler_proj")
     source = "cls_embedding" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
     kind = "tanh" if isinstance(run.model, Bert) else run.config.pooler
     symbols, numbers, function = POOLED[kind]
-    values = {"b": proj.bias.cpu().double()}
     dot = matrix_product(run[source], proj.weight.cpu().double().mT)
+    values = {"b": torch.zeros(1).double() if proj.bias is None else proj.bias.cpu().double()}
     if kind == "gelu":
         values["phi"] = (1 + torch.erf((dot.whole + values["b"]) / math.sqrt(2))) / 2
     return Computation(symbols, numbers, function, values, {"dot": dot}, {"s": source})

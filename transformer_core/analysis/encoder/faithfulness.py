@@ -224,7 +224,8 @@ def cascade(bundle: Bundle, seed: int) -> Iterator[Bundle]:
     model = copy.deepcopy(classifier_of(bundle))
     generator = torch.Generator().manual_seed(seed)
     stack = model.encoder.stack
-    top = [part for part in (model.class_proj, model.pooler_proj, stack.final_norm) if part is not None]
+    above = (model.class_proj, model.pooler_norm, model.pooler_proj, stack.final_norm)
+    top = [part for part in above if part is not None]
     for parts in (top, *([block] for block in reversed([*stack.layers.children()])), [model.encoder.embedding]):
         for part in parts:
             shuffle(part, generator)
