@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from transformer_core.untrusted.schema import Probability, check_fields
 
-Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
+Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "relative", "none"]
 NormOrder = Literal["pre", "post", "both", "output"]
 Norm = Literal["layer_norm", "unbiased", "rms_norm"]
 QueryKeyNorm = Literal["none", "head", "all"]
@@ -108,6 +108,8 @@ class ModelConfig:
         rotary_factor: by how much.
         rotary_original_len: positions that were learned from, before stretching ("llama3", "yarn").
         rotary_slow, rotary_fast: turns over these positions below which a pair is stretched, above which it is not.
+        relative_buckets, relative_distance: of relative positions: how many kinds of distance have a number a head, and
+            from which distance on all are of one kind: see layers/positions.py.
         windows: of each layer, how many positions a query sees, itself the last, or None for all; empty: all in all
             layers. In an encoder, as many on both sides (Child et al. 2019; Beltagy et al. 2020, section 3.1).
         norm_order: "pre": normalise before a sublayer; "post": after its residual sum (the paper); "both": before it,
@@ -147,6 +149,7 @@ class ModelConfig:
             instead of taking turns as in the paper.
         starts_with_pad: Translation's target begins with the padding token, which is then read wherever it stands
             (Marian).
+        scale_output: Gpt's and Translation's stream is divided by sqrt(d_model) before words are scored (T5).
         output_bias: Translation's output matrix has a bias per word.
         pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
@@ -178,6 +181,8 @@ class ModelConfig:
     rotary_original_len: MaxLen | None = None
     rotary_slow: Positive = 1.0
     rotary_fast: Positive = 32.0
+    relative_buckets: Annotated[int, Meta(ge=1, le=4_096)] = 32
+    relative_distance: MaxLen = 128
     windows: tuple[Window | None, ...] = ()
     scale_embeddings: bool = False
     n_segments: Annotated[int, Meta(ge=0, le=64)] = 0
@@ -213,6 +218,7 @@ class ModelConfig:
     share_embeddings: bool = False
     sinusoidal_halves: bool = False
     starts_with_pad: bool = False
+    scale_output: bool = False
     output_bias: bool = False
     pair_head: bool = True
 
@@ -292,6 +298,13 @@ class ModelConfig:
             raise ValueError(
                 f"{name}={self.d_embedding} must be even with positions={self.positions!r}: "
                 "sines and cosines come in pairs"
+            )
+        if self.positions == "relative" and (self.relative_buckets < 4 or self.relative_buckets % 2):
+            raise ValueError(f"relative_buckets={self.relative_buckets} must be even and at least 4: half a side")
+        if self.positions == "relative" and self.relative_distance <= self.relative_buckets // 2:
+            raise ValueError(
+                f"relative_distance={self.relative_distance} must be more than half of "
+                f"relative_buckets={self.relative_buckets}, which are for one distance each"
             )
         if not self.projections and self.n_heads * d_head != self.d_model:
             raise ValueError(

@@ -250,9 +250,9 @@ SITES: dict[str, Site] = {
     ),
     "position_bias": Site(
         ("head", "query_pos", "key_pos"),
-        r"-m_h\,|i-j|",
-        "Press et al. 2022, section 3",
-        "the penalty of distance added to the scores",
+        r"-m_h\,|i-j|;\quad \text{relative: } B_{\beta(j-i),\,h}",
+        "Press et al. 2022, section 3; relative: Raffel et al. 2020, section 2.1",
+        "what distance adds to the scores",
     ),
     "uncapped_scores": Site(
         PAIRS,
@@ -346,8 +346,8 @@ SITES: dict[str, Site] = {
     ),
     "logits": Site(
         ("batch", "pos", "vocab"),
-        r"xE^\top+b",
-        f"{VASWANI}, section 3.4",
+        r"xE^\top+b;\quad \text{T5: } \frac{x}{\sqrt{d_{model}}}E^\top",
+        f"{VASWANI}, section 3.4; T5: Raffel et al. 2020, released code",
         "a score for every word of the vocabulary",
         lens_name="unembed.hook_out",
     ),

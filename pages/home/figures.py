@@ -196,7 +196,7 @@ class Architecture:
         n_tokens: positions of the sentence.
         vocab_size, target_vocab_size, d_model, d_embedding: as in ModelConfig, d_embedding 0 for d_model.
         n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in ModelConfig.
-        positions: the position scheme; "rotary", "alibi" and "none" add no vector.
+        positions: the position scheme; "rotary", "alibi", "relative" and "none" add no vector.
         norm_order, parallel: as in ModelConfig.
         n_kv_heads: heads of keys and values, 0 for as many as n_heads; gated: the feed-forward layer has a gate.
         embedding_norm: whether the summed embeddings are normalised.
@@ -259,7 +259,7 @@ def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, titl
     draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {width}")
     draw.picture("embedding", 198, STREAM_Y + BELOW, 128)
     added = [words["segments"]] if model.n_segments and not draw.down else []
-    if model.positions not in ("rotary", "alibi", "none"):
+    if model.positions not in ("rotary", "alibi", "relative", "none"):
         added = [words["positions"], *added]
     if added:
         draw.box("positions", 198, BRANCH_Y, 128 if len(added) == 1 else 170, " + ".join(added), f"({size}, {width})")

@@ -22,6 +22,8 @@ LARGEST = {
     "d_ff": 262_144,
     "n_layers": 256,
     "max_len": 131_072,
+    "relative_buckets": 4_096,
+    "relative_distance": 131_072,
     "n_segments": 64,
     "n_classes": 100_000,
 }
@@ -62,6 +64,14 @@ ERRORS = [
         {"norm_bias": False, "norm": "rms_norm"},
         "norm_bias=False goes with norm='layer_norm' alone; norm='rms_norm' came",
     ),
+    (
+        {"positions": "relative", "relative_buckets": 7},
+        "relative_buckets=7 must be even and at least 4: half a side",
+    ),
+    (
+        {"positions": "relative", "relative_buckets": 32, "relative_distance": 16},
+        "relative_distance=16 must be more than half of relative_buckets=32, which are for one distance each",
+    ),
     ({"pooler_norm": True}, "pooler_norm=True must be False with pooler='none': there is nothing to normalise"),
     (
         {"first_attention_norm": False, "norm_order": "post"},
@@ -88,7 +98,7 @@ ERRORS = [
     (
         {"positions": "cosine"},
         "positions='cosine' is unknown; it must be one of "
-        "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'none'",
+        "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'relative', 'none'",
     ),
     ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased', 'rms_norm'"),
     ({"pooler": "silu"}, "pooler='silu' is unknown; it must be one of 'none', 'tanh', 'relu', 'gelu'"),

@@ -76,7 +76,10 @@ TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as familie
     "modernbert": ROTARY
     | {"norm_bias": False, "bias": False, "head_bias": False, "first_attention_norm": False, "embedding_norm": True}
     | {"norm_order": "pre", "gated": True, "pooler": "gelu", "pooler_norm": True, "windows": (None, 2)},
-    "albert": {"shared_layers": True, "head_activation": "gelu_tanh", "norm_order": "post", "n_layers": 3},
+    "t5": RMS
+    | {"positions": "relative", "relative_buckets": 8, "relative_distance": 5, "scale_scores": False}
+    | {"norm_order": "pre", "scale_output": True, "d_head": 6, "activation": "relu"},
+    "albert": {"shared_layers": True, "head_activation": "gelu_tanh", "norm_order": "post"},
     "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
 }
 CROSSING = (Decoder, Translation)  # kinds with cross-attention, beside which no sublayer runs in parallel

@@ -18,6 +18,7 @@ from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import FeedForward
 from transformer_core.layers.masks import HIDDEN
 from transformer_core.layers.normalization import AnyNorm, norm_of
+from transformer_core.layers.positions import RelativeBias
 from transformer_core.probe import SILENT, Probe
 
 
@@ -225,13 +226,23 @@ class Stack(nn.Module):
     """n_layers blocks in a row, and one more normalisation but in post-norm order (Xiong et al. 2020, figure 1).
 
     Shared layers are one and the same block at every place, so that its parameters count once, and are changed and
-    trained in all layers at once.
+    trained in all layers at once. With relative positions all layers hold one RelativeBias.
+
+    Args:
+        both_sides: positions see later ones, too, which a RelativeBias tells from earlier ones.
     """
 
-    def __init__(self, config: ModelConfig, block: type[EncoderBlock] | type[DecoderBlock]) -> None:
+    def __init__(
+        self, config: ModelConfig, block: type[EncoderBlock] | type[DecoderBlock], *, both_sides: bool = True
+    ) -> None:
         super().__init__()
         blocks = [block(config, layer) for layer in range(1 if config.shared_layers else config.n_layers)]
         self.layers = nn.ModuleList(blocks * (config.n_layers // len(blocks)))
+        if config.positions == "relative":
+            sizes = config.n_heads, config.relative_buckets, config.relative_distance
+            relative_bias = RelativeBias(*sizes, both_sides=both_sides)
+            for one in blocks:
+                one.self_attention.relative_bias = relative_bias
         ends = config.norm_order != "post"
         self.final_norm = norm_of(config) if ends else None
 

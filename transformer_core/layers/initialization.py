@@ -11,7 +11,7 @@ from torch import nn
 from transformer_core.layers.attention import AdditiveScores
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
 from transformer_core.layers.normalization import AnyNorm
-from transformer_core.layers.positions import LearnedPositions
+from transformer_core.layers.positions import LearnedPositions, RelativeBias
 from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
@@ -35,7 +35,7 @@ def initialize(model: nn.Module, generator: torch.Generator | None = None) -> No
             if module.bias is not None:
                 module.bias.zero_()
     for module in model.modules():
-        if isinstance(module, Embedding | LearnedPositions | AdditiveScores):
+        if isinstance(module, Embedding | LearnedPositions | RelativeBias | AdditiveScores):
             module.weight.normal_(0.0, EMBEDDING_DEVIATION, generator=generator)
     scaled = {module.token: module.scale for module in model.modules() if isinstance(module, InputEmbedding)}
     for token, scale in scaled.items():  # a matrix that two embeddings share is there once

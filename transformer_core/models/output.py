@@ -21,14 +21,24 @@ class WordScores(nn.Module):
 
     Args:
         width: of x.
+        scaled: x is divided by sqrt(width) first (Raffel et al. 2020, their code).
 
     Raises:
         ValueError: tied rows of another width.
     """
 
-    def __init__(self, embedding: Embedding, width: int, *, tied: bool, bias: bool, cap: float | None = None) -> None:
+    def __init__(
+        self,
+        embedding: Embedding,
+        width: int,
+        *,
+        tied: bool,
+        bias: bool,
+        cap: float | None = None,
+        scaled: bool = False,
+    ) -> None:
         super().__init__()
-        self.cap = cap
+        self.cap, self.scale = cap, width**-0.5 if scaled else None
         rows, d_embedding = embedding.weight.shape
         if tied and d_embedding != width:
             raise ValueError(
@@ -40,7 +50,7 @@ class WordScores(nn.Module):
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""
-        return probe.tap("logits", capped(self.proj(x), self.cap))
+        return probe.tap("logits", capped(self.proj(x if self.scale is None else x * self.scale), self.cap))
 
 
 def mean_over_real_tokens(x: Tensor, token_ids: Tensor, padding: int) -> Tensor:

@@ -24,6 +24,7 @@ from transformer_core.open_checkpoints.sentence_modules import (
     read_modules,
     read_pooling,
 )
+from transformer_core.open_checkpoints.t5 import T5
 from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
 from transformer_core.untrusted.bundle_files import CONFIG, BundleError
@@ -32,7 +33,7 @@ from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
 ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT, MODERNBERT)
-FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, *DECODERS)}
+FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, T5, *DECODERS)}
 OF_STATES = "is a state-space model, and this app reads Transformers"
 OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"
 NOT_READ = {  # what is not supported, and why
@@ -276,6 +277,7 @@ def _card(
         f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": not stored,
         f"Read from a GGUF file: {architecture}, kind {kind}. Its tensors are made float32: {counted}.": bool(stored),
         "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
+        "A text begins with its task, as in 'translate English to German: '.": architecture in T5.kinds,
         "It labels every token of a text.": kind == "tagger",
         "It finds the answer to a question in a passage.": kind == "answerer",
         "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",

@@ -47,6 +47,7 @@ ALWAYS: dict[str, Any] = {
     "first_attention_norm": True,
     "head_bias": True,
     "pooler_norm": False,
+    "scale_output": False,
 }
 NEEDED: dict[str, dict[str, Any]] = {
     "bert": ALWAYS | {"norm_order": "post", "embedding_norm": True, "scale_scores": True},

@@ -19,7 +19,7 @@ from transformer_core.open_checkpoints.family import Family
 from transformer_core.text import TokenizerError
 from transformer_core.untrusted.bundle_files import CONFIG, LARGEST_TEXT_FILE, TOKENIZER, BundleError, check_size
 from transformer_core.untrusted.config_json import own_path, read_json
-from transformer_core.untrusted.tokenizer_json import check_added
+from transformer_core.untrusted.tokenizer_json import MOST_ADDED, check_added
 
 WORDS, NUMBERED, MERGES, TOKENIZER_CONFIG = "vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json"
 ADDED, SPECIAL = "added_tokens.json", "special_tokens_map.json"
@@ -119,6 +119,14 @@ class Settings:
         """Return an entry that is true or false, else the default."""
         value = self.values.get(name)
         return value if isinstance(value, bool) else default
+
+    def add_sentinels(self) -> None:
+        """Take T5's own extra tokens, which stand for hidden spans, where the files list none (Raffel et al. 2020)."""
+        count = self.values.get("extra_ids", 100)
+        if not isinstance(count, int) or not 0 <= count <= MOST_ADDED:
+            raise BundleError(f"{self.where}: extra_ids={count!r:.60} must be a whole number from 0 to {MOST_ADDED}")
+        if not any("<extra_id_" in self._token(spec).content for spec in self._extra):
+            self._extra += [f"<extra_id_{place}>" for place in range(count)]
 
     def named(self, defaults: Mapping[str, str]) -> dict[str, AddedToken]:
         """Return the special tokens that have a name, by it; a name that the files give to none has none."""
@@ -370,7 +378,19 @@ def _albert_unigrams(vocabulary: Vocabulary, settings: Settings, its: TokenizerC
     return pipeline, _between_cls_and_sep(pipeline, vocabulary, settings, named)
 
 
+def _t5_unigrams(vocabulary: Vocabulary, settings: Settings, its: TokenizerClass) -> Made:
+    settings.add_sentinels()
+    pipeline, named = _unigrams(vocabulary, settings, 2), settings.named(its.tokens)
+    ours = settings.add_to(pipeline, named, vocabulary.listed or {}, ("eos_token",), vocabulary.where)
+    eos = _with_id(pipeline, named["eos_token"].content)
+    pipeline.post_processor = processors.TemplateProcessing(
+        single=["$A", eos[0]], pair=["$A", eos[0], "$B", eos[0]], special_tokens=[eos]
+    )
+    return pipeline, ours
+
+
 OF_BERT = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
+OF_T5 = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 OF_ALBERT = OF_BERT | {"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": "[CLS]", "eos_token": "[SEP]"}
 OF_GPT2 = {f"{name}_token": "<|endoftext|>" for name in ("unk", "bos", "eos")}
 OF_ROBERTA = {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "cls_token": "<s>", "unk_token": "<unk>"}
@@ -383,6 +403,7 @@ MADE_BY |= {
 }
 MADE_BY["GPT2Tokenizer"] = TokenizerClass(_gpt2_pairs, OF_GPT2, (NUMBERED, MERGES), _pairs)
 MADE_BY["XLMRobertaTokenizer"] = TokenizerClass(_xlm_roberta_unigrams, OF_ROBERTA)
+MADE_BY["T5Tokenizer"] = TokenizerClass(_t5_unigrams, OF_T5)
 MADE_BY["AlbertTokenizer"] = TokenizerClass(_albert_unigrams, OF_ALBERT)
 AS_IT_STANDS = ("PreTrainedTokenizer", "TokenizersBackend")
 AS_IT_STANDS += tuple(f"{name}Tokenizer" for name in ("Marian", "Llama", "CodeLlama", "Gemma", "Qwen2", "GPTNeoX"))
@@ -394,5 +415,6 @@ OWN_CLASS = {
     "roberta": "RobertaTokenizer",
     "xlm-roberta": "XLMRobertaTokenizer",
     "gpt2": "GPT2Tokenizer",
+    "t5": "T5Tokenizer",
     "marian": "MarianTokenizer",
 }

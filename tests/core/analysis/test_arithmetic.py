@@ -55,11 +55,12 @@ ALL += [(RecurrentLm, variant) for variant in LM] + [(kind, "plain") for kind in
 GATE = [
     *((Translation, variant) for variant in CHANGES if variant not in TODAY),
     *((Gpt, variant) for variant in TODAY),
+    (Translation, "t5"),
     *((Classifier, variant) for variant in ("plain", "mean", "pooled", "bent", "electra")),
     *[(Bert, "bert"), (Bert, "roberta"), (Gpt, "plain"), (Gpt, "unbiased"), (SentenceEncoder, "mean")],
     *((kind, variant) for kind, variant in ALL if kind in (Seq2Seq, RecurrentLm, TokenClassifier, AnswerFinder)),
 ]
-LOOKED_UP = re.compile(r"[EPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
+LOOKED_UP = re.compile(r"[BEPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
 
 
 @cache

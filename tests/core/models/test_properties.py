@@ -17,7 +17,7 @@ from transformer_core.models import Bert, Classifier, Decoder, Encoder, Gpt, Mas
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import SILENT, Probe, capture
 
-POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none")
+POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "relative", "none")
 CHANGES = {
     **{positions: {"positions": positions} for positions in POSITIONS},
     **{f"additive_{positions}": {"scoring": "additive", "positions": positions} for positions in ("alibi", "rotary")},

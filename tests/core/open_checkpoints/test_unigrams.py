@@ -12,6 +12,8 @@ from tests.helpers.open_checkpoints import written
 from transformer_core.checkpoints import load
 
 PIECES = ["▁", "▁glass", "▁A", "▁a", "glass", "es", "caf", "cafe", "é", "你好", "!", ",", *"AaGgLlSsefiofuh", "▁you"]
+SENTINELS = [f"<extra_id_{place}>" for place in (1, 0)]
+T5 = ["<pad>", "</s>", "<unk>", *PIECES, *SENTINELS]
 ALBERT = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", *PIECES]
 
 
@@ -39,3 +41,22 @@ def test_an_albert_cuts_as_its_class_does(flags: dict, tmp_path: Path) -> None:
     quoted = "``A glass''"
     assert list(tokenizer.encode(quoted).ids) == theirs_of(tmp_path)(quoted)["input_ids"]
     assert set(tokenizer.encode("A glass", "glasses").segment_ids) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"extra_ids": 2}, {"extra_ids": 2, "additional_special_tokens": SENTINELS}, {"eos_token": "</s>"}],
+    ids=json.dumps,
+)
+def test_a_t5_cuts_as_its_class_does_and_ends_every_text(settings: dict, tmp_path: Path) -> None:
+    written("T5ForConditionalGeneration", tmp_path)
+    vocabulary(tmp_path, T5, 2, 3)
+    (tmp_path / "tokenizer_config.json").unlink()
+    if settings:
+        manners(tmp_path, tokenizer_class="T5Tokenizer", **settings)
+    same_ids(tmp_path)
+    tokenizer = load(tmp_path, device="cpu").tokenizer
+    assert (tokenizer.pad_id, tokenizer.eos_id, tokenizer.unk_id, tokenizer.bos_id) == (0, 1, 2, 0)
+    assert tokenizer.encode("A glass").ids[-1] == 1
+    for text in ("a <extra_id_0> glass", "a<extra_id_1>", "<extra_id_0>"):
+        assert list(tokenizer.encode(text).ids) == theirs_of(tmp_path)(text)["input_ids"], text

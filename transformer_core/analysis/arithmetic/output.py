@@ -99,7 +99,10 @@ def logits(run: Pass, scope: str) -> Computation:
         readout = isinstance(run.model, Seq2Seq)
         source = "decoder.readout" if readout else run.wiring("decoder").leaving("decoder")
         proj = run.module("output").proj
-    found = linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
+    x, row = run[source], r"x_{<i>}"
+    if getattr(run.config, "scale_output", False) and not isinstance(run.model, Bert):
+        x, row = x / math.sqrt(x.shape[-1]), r"\frac{x_{<i>}}{\sqrt{d_{model}}}"
+    found = linear(x, proj, (row, "E^\\top", "b"), {"x": source})
     cap = getattr(run.config, "logit_cap", None)
     if cap is None:
         return found
