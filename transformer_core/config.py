@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from transformer_core.untrusted.schema import Probability, check_fields
 
-Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none"]
+Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "relative", "none"]
 NormOrder = Literal["pre", "post", "both", "output"]
 Norm = Literal["layer_norm", "unbiased", "rms_norm"]
 QueryKeyNorm = Literal["none", "head", "all"]
@@ -20,7 +20,7 @@ RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
-Pooler = Literal["none", "tanh", "relu"]
+Pooler = Literal["none", "tanh", "relu", "gelu"]
 DropoutAt = Literal["everywhere", "sublayers"]
 PaddingMask = Literal["keys", "queries_too", "mixed_heads"]
 
@@ -75,12 +75,15 @@ class ModelConfig:
         vocab_size: entries of the (source) vocabulary; ids run from 0 to vocab_size - 1.
         target_vocab_size: entries of the target vocabulary of Translation; None means vocab_size.
         d_model: width of the residual stream.
+        embedding_width: of a row of the embedding, and of positions and segments, all mapped to d_model once they are
+            summed (Lan et al. 2020, section 3.1); None means d_model, without a map.
         n_heads: attention heads a layer.
         n_kv_heads: heads of keys and values, each read by n_heads // n_kv_heads heads in a row; None means n_heads,
             1 is multi-query (Shazeer 2019), any other number grouped-query attention (Ainslie et al. 2023).
         d_head: width of one head; None means d_model // n_heads, any other width is free.
         d_ff: width of the feed-forward layer's inside; of a mixture, of each expert's.
         n_layers: blocks of the encoder, and of the decoder where there is one.
+        shared_layers: they are one block, used n_layers times (Lan et al. 2020, section 3.1; Dehghani et al. 2019).
         max_len: most positions a sentence may have.
         dropout: probability of dropping an entry in training, in [0, 1).
         dropout_at: "everywhere" drops embeddings, attention weights, the feed-forward layer's inside, every sublayer's
@@ -106,14 +109,19 @@ class ModelConfig:
         rotary_factor: by how much.
         rotary_original_len: positions that were learned from, before stretching ("llama3", "yarn").
         rotary_slow, rotary_fast: turns over these positions below which a pair is stretched, above which it is not.
+        relative_buckets, relative_distance: of relative positions: how many kinds of distance have a number a head, and
+            from which distance on all are of one kind: see layers/positions.py.
         windows: of each layer, how many positions a query sees, itself the last, or None for all; empty: all in all
             layers. In an encoder, as many on both sides (Child et al. 2019; Beltagy et al. 2020, section 3.1).
         norm_order: "pre": normalise before a sublayer; "post": after its residual sum (the paper); "both": before it,
             and its output once more (Gemma 2); "output": its output alone, before the sum (OLMo 2).
         norm: "layer_norm" as in torch, "unbiased" with the unbiased deviation and eps outside the root, or "rms_norm"
             without mean and bias (Zhang and Sennrich 2019).
+        first_attention_norm: the first layer's attention reads a normalised stream, as all others; False: what leaves
+            the embedding, which embedding_norm has normalised (Warner et al. 2024).
         parallel: attention and feed-forward both read what enters the block, and both are added to it (Wang and
             Komatsuzaki 2021).
+        norm_bias: "layer_norm" adds a bias; False leaves it out (Warner et al. 2024).
         norm_eps: the small number that keeps the normalisation from dividing by zero, at most 1.
         activation: of the feed-forward layer.
         gated: the activation's output is multiplied by a second linear map of the input (Shazeer 2020, eq. 5 and 6).
@@ -138,13 +146,18 @@ class ModelConfig:
         causal: the decoder's self-attention hides later positions; False lets it see the words that it must predict.
         n_classes: of Classifier.
         pooling: of Classifier and SentenceEncoder: the sentence's vector from position 0 or from the mean.
-        pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu").
+        pooler: Classifier maps that vector once more, through this function (BERT: "tanh"; DistilBERT: "relu";
+            ELECTRA: "gelu").
+        pooler_norm: what the pooler gives is normalised.
+        head_activation: of Bert's masked-word head.
+        head_bias: that head's first map and the pooler have a bias.
         tied_output: the output matrix is the token embedding's.
         share_embeddings: Translation's encoder and decoder look up one matrix (section 3.4); one vocabulary for both.
         sinusoidal_halves: sines fill the first half of a position's vector and cosines the second, as Marian has them,
             instead of taking turns as in the paper.
         starts_with_pad: Translation's target begins with the padding token, which is then read wherever it stands
             (Marian).
+        scale_output: Gpt's and Translation's stream is divided by sqrt(d_model) before words are scored (T5).
         output_bias: Translation's output matrix has a bias per word.
         pair_head: Bert has the pooled vector and the verdict on sentence pairs; RoBERTa was trained without.
     """
@@ -152,11 +165,13 @@ class ModelConfig:
     vocab_size: VocabSize
     target_vocab_size: VocabSize | None = None
     d_model: Width = 128
+    embedding_width: Width | None = None
     n_heads: Heads = 4
     n_kv_heads: Heads | None = None
     d_head: Annotated[int, Meta(ge=1, le=8_192)] | None = None
     d_ff: Annotated[int, Meta(ge=1, le=262_144)] = 512
     n_layers: Annotated[int, Meta(ge=1, le=256)] = 2
+    shared_layers: bool = False
     max_len: MaxLen = 512
     dropout: Probability = 0.1
     dropout_at: DropoutAt = "everywhere"
@@ -174,13 +189,17 @@ class ModelConfig:
     rotary_original_len: MaxLen | None = None
     rotary_slow: Positive = 1.0
     rotary_fast: Positive = 32.0
+    relative_buckets: Annotated[int, Meta(ge=1, le=4_096)] = 32
+    relative_distance: MaxLen = 128
     windows: tuple[Window | None, ...] = ()
     scale_embeddings: bool = False
     n_segments: Annotated[int, Meta(ge=0, le=64)] = 0
     embedding_norm: bool = False
     norm_order: NormOrder = "pre"
     norm: Norm = "layer_norm"
+    norm_bias: bool = True
     norm_eps: Annotated[float, Meta(gt=0, le=1, description="a number, more than 0 and at most 1")] = 1e-5
+    first_attention_norm: bool = True
     parallel: bool = False
     activation: Activation = "gelu"
     gated: bool = False
@@ -205,12 +224,21 @@ class ModelConfig:
     n_classes: Classes = 2
     pooling: Pooling = "cls"
     pooler: Pooler = "none"
+    pooler_norm: bool = False
+    head_activation: Activation = "gelu"
+    head_bias: bool = True
     tied_output: bool = True
     share_embeddings: bool = False
     sinusoidal_halves: bool = False
     starts_with_pad: bool = False
+    scale_output: bool = False
     output_bias: bool = False
     pair_head: bool = True
+
+    @property
+    def d_embedding(self) -> int:
+        """Width of a row of the embedding."""
+        return self.embedding_width or self.d_model
 
     @property
     def kv_heads(self) -> int:
@@ -276,12 +304,21 @@ class ModelConfig:
                 f"target_vocab_size={self.target_vocab_size} must be vocab_size={self.vocab_size} with "
                 "share_embeddings=True: both sides look up one matrix"
             )
-        if self.norm == "unbiased" and self.d_model < 2:
-            raise ValueError(f"d_model={self.d_model} must be at least 2 with norm='unbiased', which divides by d - 1")
-        if self.positions.startswith("sinusoidal") and self.d_model % 2:
+        for name, width in (("d_model", self.d_model), ("embedding_width", self.d_embedding)):
+            if self.norm == "unbiased" and width < 2:
+                raise ValueError(f"{name}={width} must be at least 2 with norm='unbiased', which divides by d - 1")
+        name = "d_model" if self.embedding_width is None else "embedding_width"
+        if self.positions.startswith("sinusoidal") and self.d_embedding % 2:
             raise ValueError(
-                f"d_model={self.d_model} must be even with positions={self.positions!r}: "
+                f"{name}={self.d_embedding} must be even with positions={self.positions!r}: "
                 "sines and cosines come in pairs"
+            )
+        if self.positions == "relative" and (self.relative_buckets < 4 or self.relative_buckets % 2):
+            raise ValueError(f"relative_buckets={self.relative_buckets} must be even and at least 4: half a side")
+        if self.positions == "relative" and self.relative_distance <= self.relative_buckets // 2:
+            raise ValueError(
+                f"relative_distance={self.relative_distance} must be more than half of "
+                f"relative_buckets={self.relative_buckets}, which are for one distance each"
             )
         if not self.projections and self.n_heads * d_head != self.d_model:
             raise ValueError(
@@ -289,6 +326,17 @@ class ModelConfig:
             )
         if self.windows and len(self.windows) != self.n_layers:
             raise ValueError(f"windows has {len(self.windows)} entries; it must have one a layer: {self.n_layers}")
+        if not self.norm_bias and self.norm != "layer_norm":
+            raise ValueError(f"norm_bias=False goes with norm='layer_norm' alone; norm={self.norm!r} came")
+        if self.pooler_norm and self.pooler == "none":
+            raise ValueError("pooler_norm=True must be False with pooler='none': there is nothing to normalise")
+        if not self.first_attention_norm and (self.norm_order != "pre" or self.shared_layers):
+            raise ValueError(
+                f"first_attention_norm=False needs norm_order='pre' and shared_layers=False; "
+                f"norm_order={self.norm_order!r} and shared_layers={self.shared_layers} came"
+            )
+        if self.shared_layers and len(set(self.windows)) > 1:
+            raise ValueError(f"windows={self.windows} must be alike with shared_layers=True: all layers are one block")
         if self.parallel and not self.norms_input:
             raise ValueError(
                 f"norm_order={self.norm_order!r} must be 'pre' or 'both' with parallel=True: "

@@ -169,6 +169,12 @@ SITES: dict[str, Site] = {
         "the vector of each position, computed or learned",
         lens_name="hook_pos_embed",
     ),
+    "projected_embedding": Site(
+        STREAM,
+        r"eW+b",
+        "Lan et al. 2020, section 3.1",
+        "the summed embedding, mapped from its own width to the stream's",
+    ),
     "residual": Site(
         STREAM,
         r"x+\mathrm{Sublayer}(x);\quad \text{pre-norm: } x+\mathrm{Sublayer}(\mathrm{LN}(x))",
@@ -246,9 +252,9 @@ SITES: dict[str, Site] = {
     ),
     "position_bias": Site(
         ("head", "query_pos", "key_pos"),
-        r"-m_h\,|i-j|",
-        "Press et al. 2022, section 3",
-        "the penalty of distance added to the scores",
+        r"-m_h\,|i-j|;\quad \text{relative: } B_{\beta(j-i),\,h}",
+        "Press et al. 2022, section 3; relative: Raffel et al. 2020, section 2.1",
+        "what distance adds to the scores",
     ),
     "uncapped_scores": Site(
         PAIRS,
@@ -366,20 +372,20 @@ SITES: dict[str, Site] = {
     ),
     "pooled": Site(
         ("batch", "d_model"),
-        r"\tanh(sW+b)",
+        r"\phi(sW+b);\quad \text{BERT: } \phi=\tanh",
         f"{BERT}, released code",
         "the sentence's vector, mapped once more: what the verdict rests on",
     ),
     "transformed": Site(
         STREAM,
-        r"\mathrm{LayerNorm}(\mathrm{GELU}(xW+b))",
+        r"\mathrm{Norm}(\phi(xW+b));\quad \text{BERT: } \phi=\mathrm{GELU}",
         f"{BERT}, released code",
         "the stream made ready for the masked-word matrix",
     ),
     "logits": Site(
         ("batch", "pos", "vocab"),
-        r"xE^\top+b",
-        f"{VASWANI}, section 3.4",
+        r"xE^\top+b;\quad \text{T5: } \frac{x}{\sqrt{d_{model}}}E^\top",
+        f"{VASWANI}, section 3.4; T5: Raffel et al. 2020, released code",
         "a score for every word of the vocabulary",
         lens_name="unembed.hook_out",
     ),

@@ -25,6 +25,8 @@ class Wiring:
 
     def entering(self, stack: str) -> str:
         """Return the name of what the embedding hands to the first block."""
+        if self.config.embedding_width is not None:
+            return f"{stack}.embedding.projected_embedding"
         return f"{stack}.embedding.{'norm.normalized' if self.config.embedding_norm else 'residual'}"
 
     def leaving(self, stack: str) -> str:
@@ -48,7 +50,8 @@ class Wiring:
 
     def into(self, scope: str) -> str:
         """Return the name of a sublayer's input: the stream, normalised first where the config says so."""
-        return f"{scope}.norm.normalized" if self.config.norms_input else self.reads(scope)
+        bare = scope.endswith("layer0.self_attention") and not self.config.first_attention_norm
+        return f"{scope}.norm.normalized" if self.config.norms_input and not bare else self.reads(scope)
 
     def adds(self, scope: str) -> str:
         """Return the name of what a sublayer adds: its output, normalised first where the config says so."""

@@ -57,7 +57,8 @@ def _show(view: View) -> View:
         _arithmetic(found)
     _one_or_two_matrices(found)
     _neighbours(view, found, called(read, place))
-    try_gelu(view, read, place)
+    if view.bundle.config.head_activation == "gelu":
+        try_gelu(view, read, place)
     return masked_view(view, read)
 
 

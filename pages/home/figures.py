@@ -199,6 +199,7 @@ class Drawing:
 ALIKE = (
     *("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "n_classes", "n_segments", "positions", "norm_order"),
     *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel", "n_experts", "n_active_experts"),
+    "d_embedding",
 )
 
 
@@ -209,9 +210,9 @@ class Architecture:
     Args:
         kind: "classifier", "bert", "gpt", "encoder", "tagger", "answerer" or "translation".
         n_tokens: positions of the sentence.
-        vocab_size, target_vocab_size, d_model, n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in
-            ModelConfig.
-        positions: the position scheme; "rotary", "alibi" and "none" add no vector.
+        vocab_size, target_vocab_size, d_model, d_embedding: as in ModelConfig, d_embedding 0 for d_model.
+        n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in ModelConfig.
+        positions: the position scheme; "rotary", "alibi", "relative" and "none" add no vector.
         norm_order, parallel: as in ModelConfig.
         n_kv_heads: heads of keys and values, 0 for as many as n_heads; gated: the feed-forward layer has a gate.
         n_experts, n_active_experts: as in ModelConfig.
@@ -243,6 +244,7 @@ class Architecture:
     parallel: bool = False
     n_experts: int = 0
     n_active_experts: int = 0
+    d_embedding: int = 0
 
     @classmethod
     def of(cls, config: ModelConfig, kind: str, n_tokens: int) -> Self:
@@ -284,19 +286,17 @@ def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _
 
 
 def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
-    words = draw.words
+    words, width = draw.words, model.d_embedding or model.d_model
     draw.box("target" if draw.down else "tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
     draw.picture("tokens", 58, STREAM_Y + BELOW, 104, STRIP_HEIGHT)
     draw.arrow(110, 134, STREAM_Y, "")
-    draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {model.d_model}")
+    draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {width}")
     draw.picture("embedding", 198, STREAM_Y + BELOW, 128)
     added = [words["segments"]] if model.n_segments and not draw.down else []
-    if model.positions not in ("rotary", "alibi", "none"):
+    if model.positions not in ("rotary", "alibi", "relative", "none"):
         added = [words["positions"], *added]
     if added:
-        draw.box(
-            "positions", 198, BRANCH_Y, 128 if len(added) == 1 else 170, " + ".join(added), f"({size}, {model.d_model})"
-        )
+        draw.box("positions", 198, BRANCH_Y, 128 if len(added) == 1 else 170, " + ".join(added), f"({size}, {width})")
         draw.line(198, BRANCH_Y + 30, 198, STREAM_Y - 30, "positions", arrow=True)
         draw.picture("positions", 198, BRANCH_Y + ABOVE, 128)
     draw.arrow(262, LAYERS_X, STREAM_Y, f"(1, {size}, {model.d_model})")

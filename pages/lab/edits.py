@@ -12,6 +12,7 @@ from pages.kit.header import View
 from pages.language import plain, t
 from transformer_core.analysis.lab.changes import Code, changes_of
 from transformer_core.analysis.lab.weights import Block
+from transformer_core.bundle import Bundle
 
 MOST_EDITS, MOST_CHARACTERS = 24, 200_000  # characters of the whole stack
 Edit = dict[str, Any]  # code: (parameter, operation, amount, seed); strokes; on
@@ -74,9 +75,14 @@ def _keep(kept: list[Edit]) -> None:
     EDITS.set(text)
 
 
-def short_name(parameter: str) -> str:
-    """Return a matrix's name as the page has it, as in ``encoder.layer0.self_attention.query_proj``."""
-    return parameter.replace(".stack.layers.", ".layer").removesuffix(".weight")
+def short_name(bundle: Bundle, parameter: str) -> str:
+    """Return a matrix's name as the page has it, as in ``encoder.layer0.self_attention.query_proj``.
+
+    Of shared layers all are named: ``encoder.layer0–11.self_attention.query_proj``.
+    """
+    shared = getattr(bundle.config, "shared_layers", False)
+    first = f".layer0–{bundle.config.n_layers - 1}." if shared else ".layer0."
+    return parameter.replace(".stack.layers.0.", first).replace(".stack.layers.", ".layer").removesuffix(".weight")
 
 
 def changes_of_weights(view: View) -> tuple[Code, ...]:
@@ -125,16 +131,15 @@ def offer_undo(view: View, parameter: str) -> None:
 
 def _name_of(view: View, edit: Edit) -> str:
     parameter, operation, amount, _ = edit["code"]
+    matrix = short_name(view.bundle, parameter)
     if operation == "paint":
         rows, cols = (1, *dict(view.bundle.model.named_parameters())[parameter].shape)[-2:]
         cells = np.zeros((rows, cols), dtype=bool)
         for _, blocks in edit["strokes"]:
             for row, col, height, width in blocks:
                 cells[row : row + height, col : col + width] = True
-        return t(
-            "lab.painted", cells=f"{int(cells.sum()):,}", strokes=len(edit["strokes"]), matrix=short_name(parameter)
-        )
-    return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=short_name(parameter))
+        return t("lab.painted", cells=f"{int(cells.sum()):,}", strokes=len(edit["strokes"]), matrix=matrix)
+    return t("lab.edit", operation=t(f"lab.operation_{operation}"), amount=f"{amount:g}", matrix=matrix)
 
 
 def edits_in_words(view: View) -> str:

@@ -28,7 +28,7 @@ from pages.lab.text_set import show_set
 from pages.language import plain, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import Code, streams
-from transformer_core.analysis.lab.directions import SOURCES, lines_of, stream_norm
+from transformer_core.analysis.lab.directions import SOURCES, has_output_rows, lines_of, stream_norm
 from transformer_core.analysis.lab.intervention import written_with
 
 FIRST_LIST = {"en": "I loved every minute of it.", "zh": "我非常喜欢，特别好。"}
@@ -43,7 +43,7 @@ def _sources(view: View) -> dict[str, str]:
         there["classes"] = t("lab.source_own_classes", first=first, second=second)
     if view.bundle.kind in ("lm", "seq2seq") or view.bundle.config.n_experts:
         del there["neuron"]
-    if view.bundle.kind == "seq2seq":
+    if not has_output_rows(view.bundle):
         del there["lens"]
     return there
 

@@ -22,7 +22,7 @@ MOST_ROWS, MOST_COLS = 240, 480
 
 def _matrices(view: View) -> dict[str, str]:
     names = sorted(matrices_of(view.bundle.model), key=lambda name: "embedding" in name)
-    return {name: short_name(name) for name in names}
+    return {name: short_name(view.bundle, name) for name in names}
 
 
 MATRIX = Choice("lab_matrix", _matrices, label="lab.matrix", form="list")

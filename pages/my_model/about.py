@@ -32,8 +32,8 @@ SIZES = (
     *("positions", "norm", "norm_order", "activation", "unit", "attention"),
 )
 OPTIONS = (  # shown where a model has them
-    *("n_kv_heads", "windows", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
-    *("rotary_base", "rotary_scaling", "n_experts", "n_active_experts", "shared_d_ff"),
+    *("n_kv_heads", "windows", "shared_layers", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
+    *("rotary_base", "rotary_scaling", "embedding_width", "n_experts", "n_active_experts", "shared_d_ff"),
 )
 KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "home": (*READERS, "translation"),

@@ -49,7 +49,7 @@ def _order_in(folder: Path) -> str | None:
         model = read_json(folder / "config.json").get("model")
     except (OSError, BundleError):
         return None
-    compared = isinstance(model, dict) and model.get("norm") != "rms_norm"
+    compared = isinstance(model, dict) and model.get("norm") != "rms_norm" and model.get("first_attention_norm", True)
     return str(model.get("norm_order")) if compared else None
 
 
@@ -59,7 +59,7 @@ def _models_of(order: str, view: View) -> dict[str, str]:
     names = model_names(view.bundle.name, (*READERS, "translation"))
     found = {name: called for name, called in names.items() if name in folders and _order_in(folders[name]) == order}
     config = view.bundle.config
-    if config.norm_order == order and config.norm != "rms_norm":
+    if config.norm_order == order and config.norm != "rms_norm" and config.first_attention_norm:
         found[view.bundle.name] = names.get(view.bundle.name, view.bundle.name)
     first = FIRST[order]
     return {first: found[first]} | found if first in found else found

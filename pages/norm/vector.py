@@ -29,8 +29,10 @@ def _sublayers(view: View) -> dict[str, str]:
     """Return where norms stand, with their words."""
     config = view.bundle.config
     final = () if config.norm_order == "post" else ("final",)
+    bare = not config.first_attention_norm and LAYER.read(view) == 0
+    own = ("feed_forward",) if bare else ("self_attention", "feed_forward")
     place = "norm.before_{}" if config.norms_input else "norm.behind_{}"
-    return options_of(place, ("self_attention", "feed_forward")) | options_of("norm.before_{}", final)
+    return options_of(place, own) | options_of("norm.before_{}", final)
 
 
 def _others(view: View) -> dict[str, str]:

@@ -41,7 +41,7 @@ def model_with_learned_table(view: View) -> Bundle | None:
             bundle = open_bundle(name)
         except BundleError:
             continue
-        if position_vectors(bundle) is not None and bundle.config.d_model == view.bundle.config.d_model:
+        if position_vectors(bundle) is not None and bundle.config.d_embedding == view.bundle.config.d_embedding:
             return bundle
     return None
 

@@ -22,6 +22,8 @@ LARGEST = {
     "d_ff": 262_144,
     "n_layers": 256,
     "max_len": 131_072,
+    "relative_buckets": 4_096,
+    "relative_distance": 131_072,
     "n_segments": 64,
     "n_classes": 100_000,
     "n_experts": 1_024,
@@ -54,6 +56,36 @@ ERRORS = [
         {"d_model": 1, "n_heads": 1, "positions": "none", "norm": "unbiased"},
         "d_model=1 must be at least 2 with norm='unbiased', which divides by d - 1",
     ),
+    (
+        {"embedding_width": 7},
+        "embedding_width=7 must be even with positions='sinusoidal': sines and cosines come in pairs",
+    ),
+    (
+        {"embedding_width": 1, "positions": "none", "norm": "unbiased"},
+        "embedding_width=1 must be at least 2 with norm='unbiased', which divides by d - 1",
+    ),
+    (
+        {"norm_bias": False, "norm": "rms_norm"},
+        "norm_bias=False goes with norm='layer_norm' alone; norm='rms_norm' came",
+    ),
+    (
+        {"positions": "relative", "relative_buckets": 7},
+        "relative_buckets=7 must be even and at least 4: half a side",
+    ),
+    (
+        {"positions": "relative", "relative_buckets": 32, "relative_distance": 16},
+        "relative_distance=16 must be more than half of relative_buckets=32, which are for one distance each",
+    ),
+    ({"pooler_norm": True}, "pooler_norm=True must be False with pooler='none': there is nothing to normalise"),
+    (
+        {"first_attention_norm": False, "norm_order": "post"},
+        "first_attention_norm=False needs norm_order='pre' and shared_layers=False; "
+        "norm_order='post' and shared_layers=False came",
+    ),
+    (
+        {"shared_layers": True, "windows": (3, None)},
+        "windows=(3, None) must be alike with shared_layers=True: all layers are one block",
+    ),
     ({"dropout": 1.0}, "dropout=1.0 must be a number, at least 0 and less than 1"),
     ({"dropout": -0.1}, "dropout=-0.1 must be a number, at least 0 and less than 1"),
     ({"dropout": float("nan")}, "dropout=nan must be a number, at least 0 and less than 1"),
@@ -70,10 +102,10 @@ ERRORS = [
     (
         {"positions": "cosine"},
         "positions='cosine' is unknown; it must be one of "
-        "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'none'",
+        "'sinusoidal', 'sinusoidal_doubled', 'learned', 'rotary', 'alibi', 'relative', 'none'",
     ),
     ({"norm": "batch"}, "norm='batch' is unknown; it must be one of 'layer_norm', 'unbiased', 'rms_norm'"),
-    ({"pooler": "gelu"}, "pooler='gelu' is unknown; it must be one of 'none', 'tanh', 'relu'"),
+    ({"pooler": "silu"}, "pooler='silu' is unknown; it must be one of 'none', 'tanh', 'relu', 'gelu'"),
     ({"norm_order": "mid"}, "norm_order='mid' is unknown; it must be one of 'pre', 'post', 'both', 'output'"),
     ({"scoring": "cosine"}, "scoring='cosine' is unknown; it must be one of 'dot_product', 'additive'"),
     ({"pooling": "max"}, "pooling='max' is unknown; it must be one of 'cls', 'mean'"),

@@ -1,5 +1,6 @@
 """The probe records and edits what was asked, thread by thread; SITES says what every model records."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Barrier
@@ -260,6 +261,9 @@ CHANGES = {
 ALL = [(kind, name) for kind in MODELS for name in CHANGES if kind not in CROSSING or name != "neox"]
 
 
+EMBEDDING_WIDE = re.compile(r"\b(embedding\.(?!projected)|mlm_head\.)")  # where a factorised embedding's width is met
+
+
 @cache
 def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
     """Capture everything; return it with the size that each axis of SITES has in this model."""
@@ -271,6 +275,7 @@ def recorded(kind, variant: str) -> tuple[Trace, dict[str, int]]:
         "kv_head": config.kv_heads,
         "d_head": config.d_head,
         "d_model": config.d_model,
+        "d_embedding": config.d_embedding,
     }
     sizes |= {
         "d_ff": config.d_ff,
@@ -290,7 +295,7 @@ def lengths(kind, name: str) -> dict[str, int]:
     reads_source = kind is Translation and (name.startswith("encoder.") or name == "memory")
     here = SOURCE if reads_source else TARGET
     keys = SOURCE if ".cross_attention." in name else here
-    return {"pos": here, "query_pos": here, "key_pos": keys}
+    return {"pos": 1 if name.startswith("pooler_norm") else here, "query_pos": here, "key_pos": keys}
 
 
 @pytest.mark.parametrize(("kind", "variant"), nightly_but(ALL, lambda case: case[0] is Gpt or case[1] not in TODAY))
@@ -301,6 +306,8 @@ def test_every_recorded_tensor_has_the_shape_and_the_scale_that_its_row_states(k
         row = site_of(name)
         assert trace.site(name) is row
         expected = sizes | lengths(kind, name)
+        if EMBEDDING_WIDE.search(name):
+            expected["d_model"] = sizes["d_embedding"]
         assert tuple(tensor.shape) == tuple(expected[axis] for axis in row.axes), name
         assert row.scale in ("probability", "signed", "count", "id")
         assert tensor.is_floating_point() == (row.scale != "id")

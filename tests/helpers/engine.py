@@ -77,6 +77,14 @@ TODAY: dict[str, dict[str, Any]] = {  # options of models since 2017, as familie
     | {"n_experts": 5, "n_active_experts": 2, "expert_weights_sum_to_one": True}
     | {"norm_order": "pre", "gated": True, "activation": "silu"},
     "shared_expert": {"n_experts": 3, "n_active_experts": 1, "shared_d_ff": 20, "shared_gate": True},
+    "factorised": {"embedding_width": 6, "embedding_norm": True, "tied_output": False, "scale_embeddings": True},
+    "modernbert": ROTARY
+    | {"norm_bias": False, "bias": False, "head_bias": False, "first_attention_norm": False, "embedding_norm": True}
+    | {"norm_order": "pre", "gated": True, "pooler": "gelu", "pooler_norm": True, "windows": (None, 2)},
+    "t5": RMS
+    | {"positions": "relative", "relative_buckets": 8, "relative_distance": 5, "scale_scores": False}
+    | {"norm_order": "pre", "scale_output": True, "d_head": 6, "activation": "relu"},
+    "albert": {"shared_layers": True, "head_activation": "gelu_tanh", "norm_order": "post"},
     "yarn": ROTARY | {"rotary_scaling": "yarn", "rotary_factor": 4.0, "rotary_original_len": 8},
 }
 MIXTURES = tuple(name for name, changes in TODAY.items() if "n_experts" in changes)

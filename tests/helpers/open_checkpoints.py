@@ -67,6 +67,10 @@ SIZES["Qwen3Moe"] = TODAY | MOE | {"num_experts_per_tok": 3}
 SIZES["Qwen2Moe"] = SIZES["Qwen2"] | MOE | {"num_experts_per_tok": 2, "shared_expert_intermediate_size": 28}
 SIZES["Olmoe"] = SIZES["Qwen2"] | {"num_experts": 6, "num_experts_per_tok": 2}
 SIZES["Gemma3"] = SIZES["Gemma3"] | {"query_pre_attn_scalar": 9}
+SIZES["Electra"] = SIZES["Albert"] = SIZES["Bert"] | {"embedding_size": 12}
+SIZES["ModernBert"] = SIZES["Bert"] | {"local_attention": 6, "num_hidden_layers": 4, "pad_token_id": 0}
+SIZES["T5"] = {"d_model": 16, "d_kv": 6, "d_ff": 24, "num_layers": 2, "num_heads": 2, "n_positions": 20}
+SIZES["T5"] |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 6, "decoder_start_token_id": 0}
 SIZES["Roberta"] = SIZES["XLMRoberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
 PIECES = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "glass", "##es", "cafe", "café", "你", "好", "!", "😀"]
 TEXTS = ("A glass, Café glasses!", "你好 glass 😀", "  a\tglass  ", "unheard [MASK] <mask> of", "🧑‍🚀 naïve Ünïcode ﬁ")
@@ -119,13 +123,17 @@ def byte_files(folder: Path, *, special: tuple[str, ...]) -> int:
     return len(entries)
 
 
+OF_OTHER_PIECES = ("Roberta", "XLMRoberta", "Albert", "T5")  # whose own classes do not cut words into BERT's pieces
+
+
 def written(architecture: str, folder: Path, **changes: Any) -> Any:
     """Let theirs save a model with a tokenizer.json beside it; return the model."""
     saving = {"max_shard_size": changes.pop("max_shard_size")} if "max_shard_size" in changes else {}
-    model = made(architecture, **changes)
+    dtype = changes.pop("dtype", torch.float32)
+    model = made(architecture, **changes).to(dtype)
     model.save_pretrained(folder, **saving)
     pieces_pipeline().save(str(folder / "tokenizer.json"))
-    if architecture.startswith(("Roberta", "XLMRoberta")):  # whose own classes do not cut words into BERT's pieces
+    if architecture.startswith(OF_OTHER_PIECES):
         (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     return model
 

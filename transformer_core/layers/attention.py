@@ -25,7 +25,7 @@ from transformer_core.layers.masks import (
     window_mask,
 )
 from transformer_core.layers.normalization import RmsNorm
-from transformer_core.layers.positions import ROTARY, Rotary, alibi_bias, rotate
+from transformer_core.layers.positions import ROTARY, RelativeBias, Rotary, alibi_bias, rotate
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
@@ -99,7 +99,8 @@ class MultiHeadAttention(nn.Module):
         scoring: "dot_product" or "additive".
         scale: divide dot products by sqrt(d_head).
         score_width, score_cap, query_key_norm, window: as in ModelConfig.
-        positions: "rotary" turns queries and keys, "alibi" adds a penalty of distance; all others change nothing here.
+        positions: "rotary" turns queries and keys, "alibi" adds a penalty of distance, "relative" the numbers of the
+            RelativeBias that a stack hands to its layers; all others change nothing here.
         projections: False uses the input itself as query, key and value, and the heads as output.
         share_query_key, share_key_value: keys use the query's projection; values use the key's.
         rotary: how far "rotary" turns which coordinates.
@@ -158,12 +159,13 @@ class MultiHeadAttention(nn.Module):
         self.output_proj = proj(True, width, d_model, bias if output_bias is None else output_bias)
         self.query_norm, self.key_norm = norm(width), norm(kept_width)
         self.additive_scores = AdditiveScores(n_heads, self.d_head) if scoring == "additive" else None
+        self.relative_bias: RelativeBias | None = None
         self.scale, self.score_width, self.score_cap = scale, score_width, score_cap
         self.positions, self.rotary, self.window, self.dropout = positions, rotary, window, dropout
 
     @classmethod
     def from_config(cls, config: ModelConfig, layer: int = 0, *, cross: bool = False) -> Self:
-        """Make the attention of one layer of a config; cross-attention has no rotary or ALiBi positions, no window."""
+        """Make the attention of one layer of a config; cross-attention has no positions of its own, no window."""
         own_bias = config.query_key_value_bias
         return cls(
             config.d_model,
@@ -279,9 +281,12 @@ class MultiHeadAttention(nn.Module):
         return kept if share == 1 else kept.repeat_interleave(share, dim=1)  # (batch, head, key_pos, d_head)
 
     def _bias(self, x: Tensor, key: Tensor, queries: slice | None, probe: Probe) -> Tensor | None:
-        if self.positions != "alibi":
+        if self.relative_bias is not None:
+            bias = self.relative_bias(x.shape[1], key.shape[2])  # (head, query_pos, key_pos)
+        elif self.positions == "alibi":
+            bias = alibi_bias(self.n_heads, x.shape[1], key.shape[2], x.device)  # (head, query_pos, key_pos)
+        else:
             return None
-        bias = alibi_bias(self.n_heads, x.shape[1], key.shape[2], x.device)  # (head, query_pos, key_pos)
         return probe.tap("position_bias", bias if queries is None else bias[:, queries])
 
     def _explicit(

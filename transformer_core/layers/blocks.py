@@ -17,7 +17,8 @@ from transformer_core.layers.cache import KeyValueCache, LayerCache
 from transformer_core.layers.dropout import Dropout
 from transformer_core.layers.feed_forward import feed_forward_from
 from transformer_core.layers.masks import HIDDEN
-from transformer_core.layers.normalization import AnyNorm, make_norm
+from transformer_core.layers.normalization import AnyNorm, norm_of
+from transformer_core.layers.positions import RelativeBias
 from transformer_core.probe import SILENT, Probe
 
 
@@ -30,8 +31,8 @@ class Stream:
 
     Args:
         layer: from 0.
-        residual: as it enters that layer (its site is ``embedding.residual``, or the ``layerN.residual`` below it),
-            or, where `attended`, the sum after that layer's self-attention (``layerN.self_attention.residual``).
+        residual: as it enters that layer (its site is what Wiring.entering names, or the ``layerN.residual``
+            below it), or, where `attended`, the sum after its self-attention (``layerN.self_attention.residual``).
         attended: see residual.
     """
 
@@ -61,16 +62,16 @@ class AddNorm(nn.Module):
 
     post: norm(x + dropout(sublayer(x))) (the paper); pre: x + dropout(sublayer(norm(x))); both: x +
     dropout(norm(sublayer(norm(x)))); output: x + dropout(norm(sublayer(x))).
+
+    Args:
+        first: it is around the first layer's attention, which may have no norm (first_attention_norm).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, *, first: bool = False) -> None:
         super().__init__()
-
-        def norm(wanted: bool) -> AnyNorm | None:
-            return make_norm(config.norm, config.d_model, eps=config.norm_eps) if wanted else None
-
-        self.norm = norm(config.norm_order != "output")
-        self.output_norm = norm(config.norms_output)
+        normed = config.norm_order != "output" and not (first and not config.first_attention_norm)
+        self.norm: AnyNorm | None = norm_of(config) if normed else None
+        self.output_norm: AnyNorm | None = norm_of(config) if config.norms_output else None
         self.dropout = Dropout(config.dropout)
         self.norm_order, self.norms_input, self.residual = config.norm_order, config.norms_input, config.residual
 
@@ -108,7 +109,7 @@ class EncoderBlock(nn.Module):
     def __init__(self, config: ModelConfig, layer: int = 0) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention.from_config(config, layer)
-        self.self_attention_norm = AddNorm(config)
+        self.self_attention_norm = AddNorm(config, first=layer == 0)
         self.feed_forward = feed_forward_from(config)
         self.feed_forward_norm = AddNorm(config)
         self.parallel = config.parallel
@@ -168,7 +169,7 @@ class DecoderBlock(nn.Module):
     def __init__(self, config: ModelConfig, layer: int = 0) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention.from_config(config, layer)
-        self.self_attention_norm = AddNorm(config)
+        self.self_attention_norm = AddNorm(config, first=layer == 0)
         if config.parallel:
             raise ValueError(
                 "parallel=True must be False beside cross-attention, which reads what self-attention wrote"
@@ -210,13 +211,28 @@ class DecoderBlock(nn.Module):
 
 
 class Stack(nn.Module):
-    """n_layers blocks in a row, and one more normalisation but in post-norm order (Xiong et al. 2020, figure 1)."""
+    """n_layers blocks in a row, and one more normalisation but in post-norm order (Xiong et al. 2020, figure 1).
 
-    def __init__(self, config: ModelConfig, block: type[EncoderBlock] | type[DecoderBlock]) -> None:
+    Shared layers are one and the same block at every place, so that its parameters count once, and are changed and
+    trained in all layers at once. With relative positions all layers hold one RelativeBias.
+
+    Args:
+        both_sides: positions see later ones, too, which a RelativeBias tells from earlier ones.
+    """
+
+    def __init__(
+        self, config: ModelConfig, block: type[EncoderBlock] | type[DecoderBlock], *, both_sides: bool = True
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(block(config, layer) for layer in range(config.n_layers))
+        blocks = [block(config, layer) for layer in range(1 if config.shared_layers else config.n_layers)]
+        self.layers = nn.ModuleList(blocks * (config.n_layers // len(blocks)))
+        if config.positions == "relative":
+            sizes = config.n_heads, config.relative_buckets, config.relative_distance
+            relative_bias = RelativeBias(*sizes, both_sides=both_sides)
+            for one in blocks:
+                one.self_attention.relative_bias = relative_bias
         ends = config.norm_order != "post"
-        self.final_norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if ends else None
+        self.final_norm = norm_of(config) if ends else None
 
     def forward(
         self,

@@ -1,6 +1,6 @@
 """From ids to the residual stream: token, segment and position embeddings, summed.
 
-Vaswani et al. 2017, section 3.4; segments and normalisation: Devlin et al. 2019.
+Vaswani et al. 2017, section 3.4; segments and normalisation: Devlin et al. 2019; factorised: Lan et al. 2020.
 Read next: transformer_core/layers/feed_forward.py
 """
 
@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from transformer_core.config import PADDED, ModelConfig
 from transformer_core.layers.dropout import Dropout
-from transformer_core.layers.normalization import make_norm
+from transformer_core.layers.normalization import norm_of
 from transformer_core.layers.positions import LearnedPositions, make_positions
+from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
 
@@ -63,6 +64,9 @@ def check_ids(name: str, ids: Tensor, rows: int, *, least: int = 0) -> None:
 class InputEmbedding(nn.Module):
     """Sum of token, position and segment embeddings, where the config has them.
 
+    Factorised: the sum, E numbers wide, becomes x W + b, d_model wide, so that V words take V E + E d_model parameters
+    in place of V d_model (Lan et al. 2020, section 3.1; their code maps after the norm).
+
     Raises:
         ValueError: ids outside the vocabulary, an empty batch, more than max_len positions.
     """
@@ -70,16 +74,16 @@ class InputEmbedding(nn.Module):
     def __init__(self, config: ModelConfig, *, vocab_size: int | None = None) -> None:
         super().__init__()
         self.vocab_size = vocab_size or config.vocab_size
-        self.token = Embedding(self.vocab_size, config.d_model)
-        self.position = make_positions(
-            config.positions, config.max_len, config.d_model, halves=config.sinusoidal_halves
-        )
-        self.segment = Embedding(config.n_segments, config.d_model) if config.n_segments else None
-        self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps) if config.embedding_norm else None
+        width = config.d_embedding
+        self.token = Embedding(self.vocab_size, width)
+        self.position = make_positions(config.positions, config.max_len, width, halves=config.sinusoidal_halves)
+        self.segment = Embedding(config.n_segments, width) if config.n_segments else None
+        self.norm = norm_of(config, width) if config.embedding_norm else None
+        self.stream_proj = None if config.embedding_width is None else Linear(width, config.d_model)
         self.dropout = Dropout(config.dropout_elsewhere)
-        self.scale = math.sqrt(config.d_model) if config.scale_embeddings else None
+        self.scale = math.sqrt(width) if config.scale_embeddings else None
         self.max_len = config.max_len
-        self.padding_position = LearnedPositions(1, config.d_model) if config.positions_skip_padding else None
+        self.padding_position = LearnedPositions(1, width) if config.positions_skip_padding else None
         self.pad_id = config.pad_id
         self.n_segments = config.n_segments
         self.least_id = min(0, config.padding)
@@ -113,7 +117,10 @@ class InputEmbedding(nn.Module):
         embedded = probe.tap("residual", embedded)
         if self.norm is not None:
             embedded = self.norm(embedded, probe=probe.at("norm"))
-        return self.dropout(embedded)
+        embedded = self.dropout(embedded)
+        if self.stream_proj is None:
+            return embedded
+        return probe.tap("projected_embedding", self.stream_proj(embedded))  # (batch, pos, d_model)
 
     def positions_of(self, token_ids: Tensor, *, start: int = 0) -> Tensor:
         """Return the vectors that are added to tokens for their positions.

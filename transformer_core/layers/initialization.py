@@ -10,8 +10,8 @@ from torch import nn
 
 from transformer_core.layers.attention import AdditiveScores
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
-from transformer_core.layers.normalization import LayerNorm, RmsNorm, UnbiasedNorm
-from transformer_core.layers.positions import LearnedPositions
+from transformer_core.layers.normalization import AnyNorm
+from transformer_core.layers.positions import LearnedPositions, RelativeBias
 from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
@@ -30,13 +30,12 @@ def initialize(model: nn.Module, generator: torch.Generator | None = None) -> No
             nn.init.xavier_uniform_(module.weight, generator=generator)
             if module.bias is not None:
                 module.bias.zero_()
-        elif isinstance(module, LayerNorm | UnbiasedNorm):
+        elif isinstance(module, AnyNorm):
             module.weight.fill_(1.0)
-            module.bias.zero_()
-        elif isinstance(module, RmsNorm):
-            module.weight.fill_(1.0)
+            if module.bias is not None:
+                module.bias.zero_()
     for module in model.modules():
-        if isinstance(module, Embedding | LearnedPositions | AdditiveScores):
+        if isinstance(module, Embedding | LearnedPositions | RelativeBias | AdditiveScores):
             module.weight.normal_(0.0, EMBEDDING_DEVIATION, generator=generator)
     scaled = {module.token: module.scale for module in model.modules() if isinstance(module, InputEmbedding)}
     for token, scale in scaled.items():  # a matrix that two embeddings share is there once

@@ -1,7 +1,7 @@
-"""Position encodings: sinusoidal, learned, rotary and ALiBi, and the variant that is often printed by mistake.
+"""Position encodings: sinusoidal, learned, rotary, ALiBi, relative, and the variant that is often printed by mistake.
 
 Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary), stretched: Chen et al. 2023, Peng et al. 2024; Press et al.
-2022 (ALiBi).
+2022 (ALiBi); Raffel et al. 2020 (relative).
 Read next: transformer_core/layers/normalization.py
 """
 
@@ -220,3 +220,52 @@ def alibi_bias(n_heads: int, query_pos: int, key_pos: int, device: torch.device)
         query = torch.arange(query_pos, device=device)[:, None] + key_pos - query_pos
         distance = (query - torch.arange(key_pos, device=device)).abs().float()
         return -torch.tensor(slopes, device=device)[:, None, None] * distance
+
+
+@lru_cache(maxsize=8)
+def distance_buckets(
+    query_pos: int, key_pos: int, buckets: int, most: int, *, both_sides: bool, device: torch.device | str = "cpu"
+) -> Tensor:
+    """Return the kind of distance from each query to each key (Raffel et al. 2020, section 2.1, and their code).
+
+    Of n buckets, the first e = n / 2 are for one distance d each; those after them grow with its logarithm: e +
+    floor((n - e) ln(d / e) / ln(most / e)), at most n - 1. With both sides n is half of all buckets, and keys after the
+    query have the other half; else they count as distance 0. With more keys than queries (a cache), the queries are the
+    last positions.
+
+    Shapes:
+        returns: (query_pos, key_pos), whole numbers
+    """
+    with torch.inference_mode(False):
+        query = torch.arange(query_pos, device=device)[:, None] + key_pos - query_pos
+        ahead = torch.arange(key_pos, device=device) - query  # (query_pos, key_pos)
+        n = buckets // 2 if both_sides else buckets
+        exact = n // 2
+        distance = ahead.abs() if both_sides else (-ahead).clamp(min=0)
+        share = torch.log(distance.clamp(min=1).float() / exact) / math.log(most / exact)
+        far = (exact + (share * (n - exact)).long()).clamp(max=n - 1)
+        return torch.where(distance < exact, distance, far) + n * (both_sides & (ahead > 0))
+
+
+class RelativeBias(nn.Module):
+    """B[bucket(j - i), h], a trained number for each kind of distance and each head, added to scores.
+
+    Raffel et al. 2020, section 2.1; the layers of a stack share one.
+
+    Args:
+        both_sides: keys after the query have buckets of their own.
+    """
+
+    def __init__(self, n_heads: int, buckets: int, most: int, *, both_sides: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(buckets, n_heads))
+        self.most, self.both_sides = most, both_sides
+
+    def buckets(self, query_pos: int, key_pos: int) -> Tensor:
+        """Return the kind of distance from each query to each key: (query_pos, key_pos)."""
+        count, device = len(self.weight), self.weight.device
+        return distance_buckets(query_pos, key_pos, count, self.most, both_sides=self.both_sides, device=device)
+
+    def forward(self, query_pos: int, key_pos: int) -> Tensor:
+        """Return what is added to scores: (head, query_pos, key_pos)."""
+        return self.weight[self.buckets(query_pos, key_pos)].permute(2, 0, 1)

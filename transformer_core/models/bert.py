@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import Stream
-from transformer_core.layers.feed_forward import gelu
+from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.layers.initialization import initialize
-from transformer_core.layers.normalization import make_norm
+from transformer_core.layers.normalization import norm_of
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import WordScores
 from transformer_core.packed_linear import Linear
@@ -35,17 +35,23 @@ class BertOutput(NamedTuple):
 
 
 class MlmHead(nn.Module):
-    """norm(gelu(x W + b)) times the token embedding's matrix, plus a bias per word (Devlin et al. 2019, their code)."""
+    """norm(phi(x W + b)) times the token embedding's matrix, plus a bias per word (Devlin et al. 2019, their code).
+
+    phi is head_activation, in BERT's own code GELU.
+    """
 
     def __init__(self, config: ModelConfig, encoder: Encoder) -> None:
         super().__init__()
-        self.transform_proj = Linear(config.d_model, config.d_model)
-        self.norm = make_norm(config.norm, config.d_model, eps=config.norm_eps)
-        self.output = WordScores(encoder.embedding.token, tied=config.tied_output, bias=True, cap=config.logit_cap)
+        self.activation = config.head_activation
+        width, tied = config.d_embedding, config.tied_output
+        self.transform_proj = Linear(config.d_model, width, bias=config.head_bias)
+        self.norm = norm_of(config, width)
+        self.output = WordScores(encoder.embedding.token, width, tied=tied, bias=True, cap=config.logit_cap)
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""
-        transformed = probe.tap("transformed", self.norm(gelu(self.transform_proj(x)), probe=probe.at("norm")))
+        inside = ACTIVATIONS[self.activation](self.transform_proj(x))
+        transformed = probe.tap("transformed", self.norm(inside, probe=probe.at("norm")))
         return self.output(transformed, probe=probe)
 
 

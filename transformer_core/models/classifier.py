@@ -10,13 +10,15 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import Stream
 from transformer_core.layers.dropout import Dropout
+from transformer_core.layers.feed_forward import gelu
 from transformer_core.layers.initialization import initialize
+from transformer_core.layers.normalization import norm_of
 from transformer_core.models.encoder import Encoder
 from transformer_core.models.output import sentence_vector
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
-POOLERS = {"tanh": torch.tanh, "relu": torch.relu}
+POOLERS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": gelu}
 
 
 class Classifier(nn.Module):
@@ -26,7 +28,9 @@ class Classifier(nn.Module):
         super().__init__()
         self.config = config
         self.encoder = Encoder(config)
-        self.pooler_proj = Linear(config.d_model, config.d_model) if config.pooler != "none" else None
+        pools = config.pooler != "none"
+        self.pooler_proj = Linear(config.d_model, config.d_model, bias=config.head_bias) if pools else None
+        self.pooler_norm = norm_of(config) if config.pooler_norm else None
         self.dropout = Dropout(config.dropout_elsewhere)
         self.class_proj = Linear(config.d_model, config.n_classes)
         initialize(self)
@@ -61,7 +65,14 @@ class Classifier(nn.Module):
             stream=stream,
             probe=probe.at("encoder"),
         )
-        pooled = sentence_vector(self.config, x, token_ids, probe)  # (batch, d_model)
-        if self.pooler_proj is not None:
-            pooled = probe.tap("pooled", POOLERS[self.config.pooler](self.pooler_proj(pooled)))  # (batch, d_model)
+        pooled = self.pool(sentence_vector(self.config, x, token_ids, probe), probe=probe)  # (batch, d_model)
         return probe.tap("class_logits", self.class_proj(self.dropout(pooled)))
+
+    def pool(self, vectors: Tensor, *, probe: Probe = SILENT) -> Tensor:
+        """Map sentence vectors (..., d_model) to what the classes are scored by; without a pooler they stay."""
+        if self.pooler_proj is None:
+            return vectors
+        pooled = POOLERS[self.config.pooler](self.pooler_proj(vectors))
+        if self.pooler_norm is not None:
+            pooled = self.pooler_norm(pooled[..., None, :], probe=probe.at("pooler_norm"))[..., 0, :]
+        return probe.tap("pooled", pooled)

@@ -32,7 +32,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = InputEmbedding(config, vocab_size=config.target_vocab_size)
-        self.stack = Stack(config, DecoderBlock)
+        self.stack = Stack(config, DecoderBlock, both_sides=not config.causal)
         initialize(self)
 
     def forward(
@@ -76,7 +76,7 @@ class MaskedDecoder(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = InputEmbedding(config)
-        self.stack = Stack(config, EncoderBlock)
+        self.stack = Stack(config, EncoderBlock, both_sides=not config.causal)
         initialize(self)
 
     def forward(

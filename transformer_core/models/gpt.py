@@ -25,8 +25,10 @@ class Gpt(nn.Module):
         super().__init__()
         self.config = config
         self.decoder = MaskedDecoder(config)
-        token = self.decoder.embedding.token
-        self.output = WordScores(token, tied=config.tied_output, bias=False, cap=config.logit_cap)
+        token, tied = self.decoder.embedding.token, config.tied_output
+        self.output = WordScores(
+            token, config.d_model, tied=tied, bias=False, cap=config.logit_cap, scaled=config.scale_output
+        )
         initialize(self)
 
     def forward(

@@ -18,19 +18,39 @@ class WordScores(nn.Module):
     """x W^T + b, where W is the token embedding (tied) or a matrix of its own (free).
 
     With a cap each score s becomes cap * tanh(s / cap) (Bello et al. 2017, section 3; Gemma 2).
+
+    Args:
+        width: of x.
+        scaled: x is divided by sqrt(width) first (Raffel et al. 2020, their code).
+
+    Raises:
+        ValueError: tied rows of another width.
     """
 
-    def __init__(self, embedding: Embedding, *, tied: bool, bias: bool, cap: float | None = None) -> None:
+    def __init__(
+        self,
+        embedding: Embedding,
+        width: int,
+        *,
+        tied: bool,
+        bias: bool,
+        cap: float | None = None,
+        scaled: bool = False,
+    ) -> None:
         super().__init__()
-        self.cap = cap
-        rows, d_model = embedding.weight.shape
-        self.proj = Linear(d_model, rows, bias=bias)
+        self.cap, self.scale = cap, width**-0.5 if scaled else None
+        rows, d_embedding = embedding.weight.shape
+        if tied and d_embedding != width:
+            raise ValueError(
+                f"embedding_width={d_embedding} must be {width} with tied_output=True: the same rows score the stream"
+            )
+        self.proj = Linear(width, rows, bias=bias)
         if tied:
             self.proj.weight = embedding.weight
 
     def forward(self, x: Tensor, *, probe: Probe = SILENT) -> Tensor:
         """Score (batch, pos, d_model): (batch, pos, vocab)."""
-        return probe.tap("logits", capped(self.proj(x), self.cap))
+        return probe.tap("logits", capped(self.proj(x if self.scale is None else x * self.scale), self.cap))
 
 
 def mean_over_real_tokens(x: Tensor, token_ids: Tensor, padding: int) -> Tensor:

@@ -48,8 +48,14 @@ class Translation(nn.Module):
         self.decoder = Decoder(config)
         if config.share_embeddings:
             self.decoder.embedding.token = self.encoder.embedding.token
-        token = self.decoder.embedding.token
-        self.output = WordScores(token, tied=config.tied_output, bias=config.output_bias, cap=config.logit_cap)
+        self.output = WordScores(
+            self.decoder.embedding.token,
+            config.d_model,
+            tied=config.tied_output,
+            bias=config.output_bias,
+            cap=config.logit_cap,
+            scaled=config.scale_output,
+        )
         initialize(self)
 
     def encode(

@@ -1,6 +1,7 @@
-"""BERT, DistilBERT, RoBERTa and XLM-RoBERTa: post-norm encoders, learned positions and a normalised embedding.
+"""BERT and what grew from it: post-norm encoders with learned positions and a normalised embedding.
 
-Devlin et al. 2019; Sanh et al. 2019; Liu et al. 2019; Conneau et al. 2020.
+Devlin et al. 2019; Sanh et al. 2019 (DistilBERT); Liu et al. 2019 (RoBERTa); Conneau et al. 2020 (XLM-RoBERTa); Clark
+et al. 2020 (ELECTRA); Lan et al. 2020 (ALBERT).
 """
 
 import re
@@ -34,6 +35,16 @@ DISTILLED_LAYER = {
     "feed_forward.outer_proj": "ffn.lin2",
     "feed_forward_norm.norm": "output_layer_norm",
 }
+ALBERT_LAYER = {
+    "self_attention.query_proj": "attention.query",
+    "self_attention.key_proj": "attention.key",
+    "self_attention.value_proj": "attention.value",
+    "self_attention.output_proj": "attention.dense",
+    "self_attention_norm.norm": "attention.LayerNorm",
+    "feed_forward.inner_proj": "ffn",
+    "feed_forward.outer_proj": "ffn_output",
+    "feed_forward_norm.norm": "full_layer_layer_norm",
+}
 BERT_WORDS = {
     "mlm_head.transform_proj": "cls.predictions.transform.dense",
     "mlm_head.norm": "cls.predictions.transform.LayerNorm",
@@ -50,7 +61,18 @@ DISTILLED_WORDS = {
     "mlm_head.norm": "vocab_layer_norm",
     "mlm_head.output.proj": "vocab_projector",
 }
+ELECTRA_WORDS = {
+    "mlm_head.transform_proj": "generator_predictions.dense",
+    "mlm_head.norm": "generator_predictions.LayerNorm",
+    "mlm_head.output.proj": "generator_lm_head",
+}
+ALBERT_WORDS = {
+    "mlm_head.transform_proj": "predictions.dense",
+    "mlm_head.norm": "predictions.LayerNorm",
+    "mlm_head.output.proj": "predictions.decoder",
+}
 BERT_CLASSES = {"pooler_proj": "pooler.dense", "class_proj": "classifier"}
+ALBERT_CLASSES = {"pooler_proj": "pooler", "class_proj": "classifier"}
 ROBERTA_CLASSES = {"pooler_proj": "classifier.dense", "class_proj": "classifier.out_proj"}
 DISTILLED_CLASSES = {"pooler_proj": "pre_classifier", "class_proj": "classifier"}
 OF_TOKENS = {"tagger": {"class_proj": "classifier"}, "answerer": {"bound_proj": "qa_outputs"}}  # in every family
@@ -102,6 +124,20 @@ def roberta_origins(config: ModelConfig, kind: str) -> Origins:
     return _embedding(config, skip=skip) | layers | _heads(config, kind, ROBERTA_WORDS, ROBERTA_CLASSES)
 
 
+def electra_origins(config: ModelConfig, kind: str) -> Origins:
+    layers = per_layer(both(LAYER), config.n_layers, "encoder.stack.layers.{n}", "encoder.layer.{n}")
+    widened = {} if config.embedding_width is None else both({"encoder.embedding.stream_proj": "embeddings_project"})
+    return _embedding(config) | widened | layers | _heads(config, kind, ELECTRA_WORDS, ROBERTA_CLASSES)
+
+
+def albert_origins(config: ModelConfig, kind: str) -> Origins:
+    widened = both({"encoder.embedding.stream_proj": "encoder.embedding_hidden_mapping_in"})
+    block = per_layer(
+        both(ALBERT_LAYER), 1, "encoder.stack.layers.{n}", "encoder.albert_layer_groups.{n}.albert_layers.0"
+    )
+    return _embedding(config) | widened | block | _heads(config, kind, ALBERT_WORDS, ALBERT_CLASSES)
+
+
 def distilbert_origins(config: ModelConfig, kind: str) -> Origins:
     layers = both(DISTILLED_LAYER)
     layers = per_layer(layers, config.n_layers, "encoder.stack.layers.{n}", "transformer.layer.{n}")
@@ -110,14 +146,6 @@ def distilbert_origins(config: ModelConfig, kind: str) -> Origins:
 
 
 PAIR_HEAD = ("pooler.dense.weight", "cls.seq_relationship.weight")
-
-
-def _check_head(settings: ConfigJson, kind: str, name: str, activation: str) -> None:
-    if kind == "bert" and activation != "gelu":
-        raise BundleError(
-            f"{settings.where}: {name}={settings.get(name)!r} is not supported with a masked-word head, "
-            "whose own activation is 'gelu'"
-        )
 
 
 def _common(settings: ConfigJson, kind: str, shapes: Shapes, pooler: str, classes: str) -> dict[str, Any]:
@@ -132,14 +160,7 @@ def _common(settings: ConfigJson, kind: str, shapes: Shapes, pooler: str, classe
         "pooling": "mean" if kind == "encoder" else "cls",
     }
     if kind == "classifier":
-        problem = settings.get("problem_type", "single_label_classification")
-        n_classes = len(settings.labels()) or (shapes.get(f"{classes}.weight") or (2,))[0]
-        if problem != "single_label_classification" or n_classes < 2:
-            raise BundleError(
-                f"{settings.where}: problem_type={problem!r:.60} with {n_classes} classes is not supported; "
-                "supported: single_label_classification with at least 2"
-            )
-        values |= {"pooler": pooler, "n_classes": n_classes}
+        values |= {"pooler": pooler, "n_classes": settings.n_classes(shapes, classes)}
     if kind == "tagger":
         values["n_classes"] = len(settings.labels()) or (shapes.get("classifier.weight") or (2,))[0]
     return values
@@ -162,7 +183,7 @@ def _bert_sizes(settings: ConfigJson) -> dict[str, Any]:
 
 def _bert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     values = _common(settings, kind, shapes, "tanh", "classifier") | _bert_sizes(settings)
-    _check_head(settings, kind, "hidden_act", values["activation"])
+    values["head_activation"] = values["activation"]
     if kind == "bert":
         both_heads = settings.get("architectures") == ["BertForPreTraining"]
         values["pair_head"] = both_heads or all(name in shapes for name in PAIR_HEAD)
@@ -171,7 +192,6 @@ def _bert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
 
 def _roberta(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     values = _common(settings, kind, shapes, "tanh", "classifier.out_proj") | _bert_sizes(settings)
-    _check_head(settings, kind, "hidden_act", values["activation"])
     values["pad_id"] = settings.values.get("pad_token_id", 1)
     skip = skipped(values["pad_id"])
     if not isinstance(values["max_len"], int) or values["max_len"] <= skip:
@@ -184,7 +204,8 @@ def _roberta(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
 
 
 def _distilbert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
-    values = _common(settings, kind, shapes, "relu", "classifier") | {
+    activation = settings.activation("activation", "gelu")
+    return _common(settings, kind, shapes, "relu", "classifier") | {
         "d_model": settings.need("dim"),
         "n_heads": settings.need("n_heads"),
         "d_ff": settings.need("hidden_dim"),
@@ -192,11 +213,38 @@ def _distilbert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, An
         "max_len": settings.get("max_position_embeddings", 512),
         "dropout": settings.get("dropout", 0.1),
         "norm_eps": 1e-12,
-        "activation": settings.activation("activation", "gelu"),
+        "activation": activation,
+        "head_activation": activation,
         "pair_head": kind != "bert",
     }
-    _check_head(settings, kind, "activation", values["activation"])
-    return values
+
+
+def _electra(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
+    values = _common(settings, kind, shapes, "gelu", "classifier.out_proj") | _bert_sizes(settings)
+    width = settings.get("embedding_size", 128)
+    return values | {
+        "embedding_width": None if width == values["d_model"] else width,
+        "pair_head": kind != "bert",
+    }
+
+
+def _albert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
+    for name in ("num_hidden_groups", "inner_group_num"):
+        if settings.get(name, 1) != 1:
+            raise BundleError(f"{settings.where}: {name}={settings.get(name)!r:.60} is not supported; supported: 1")
+    activation = settings.activation("hidden_act", "gelu_new")
+    return (
+        _common(settings, kind, shapes, "tanh", "classifier")
+        | _bert_sizes(settings)
+        | {
+            "embedding_width": settings.get("embedding_size", 128),  # with a map even where it is d_model
+            "shared_layers": True,
+            "dropout": settings.get("hidden_dropout_prob", 0.0),
+            "activation": activation,
+            "head_activation": activation,
+            "pair_head": kind != "bert",
+        }
+    )
 
 
 def _kinds(name: str, *more: str) -> dict[str, str]:
@@ -248,3 +296,29 @@ ROBERTA = Family(
     vocabulary=("vocab.json", "merges.txt"),
 )
 XLM_ROBERTA = replace(ROBERTA, model_type="xlm-roberta", kinds=_kinds("XLMRoberta"), vocabulary=())
+ELECTRA = Family(
+    model_type="electra",
+    prefix="electra.",
+    backbone=("embeddings.", "embeddings_project.", "encoder."),
+    kinds=_kinds("Electra") | {"ElectraForPreTraining": "encoder"},  # whose head tells which words were exchanged
+    configure=_electra,
+    origins=electra_origins,
+    word_matrix="embeddings.word_embeddings.weight",
+    head_matrix="generator_lm_head.weight",
+    buffers=re.compile(POSITION_IDS),
+    aliases={},
+    vocabulary=("vocab.txt",),
+)
+ALBERT = Family(
+    model_type="albert",
+    prefix="albert.",
+    backbone=("embeddings.", "encoder."),
+    kinds=_kinds("Albert", "AlbertForPreTraining"),  # whose head for the order of two sentences is left unread
+    configure=_albert,
+    origins=albert_origins,
+    word_matrix="embeddings.word_embeddings.weight",
+    head_matrix="predictions.decoder.weight",
+    buffers=re.compile(POSITION_IDS),
+    aliases={"predictions.bias": "predictions.decoder.bias"},
+    vocabulary=(),
+)

@@ -43,7 +43,7 @@ SCALINGS = {"default": "none", "linear": "linear", "llama3": "llama3", "yarn": "
 OWN_GROWTH = ("attention_factor", "mscale", "mscale_all_dim")  # of yarn, in place of the paper's
 
 
-def _rotary(settings: ConfigJson) -> dict[str, Any]:
+def rotary_entries(settings: ConfigJson) -> dict[str, Any]:
     """Return the rotary entries of ModelConfig, as version 5 of the library writes them, or older ones."""
     given = settings.part("rope_parameters")
     local: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def _turning(settings: ConfigJson, d_head: Any) -> int | None:
     return None if share == 1 else int(d_head * share)
 
 
-def _windows(settings: ConfigJson, within: Callable[[int], bool]) -> tuple[int | None, ...]:
+def windows_of(settings: ConfigJson, within: Callable[[int], bool]) -> tuple[int | None, ...]:
     """Return the windows by layer, where layer_types does not say it by `within`, by the layer's number."""
     window, n_layers = settings.get("sliding_window"), settings.need("num_hidden_layers")
     if window is None or not settings.flag("use_sliding_window", True) or not isinstance(n_layers, int):
@@ -109,7 +109,7 @@ def _common(settings: ConfigJson) -> dict[str, Any]:
     if d_head is None and isinstance(width, int) and isinstance(n_heads, int) and n_heads > 0:
         d_head = width // n_heads
     places = settings.get("max_position_embeddings", 2048)
-    return _rotary(settings) | {
+    return rotary_entries(settings) | {
         "vocab_size": settings.need("vocab_size"),
         "d_model": width,
         "n_heads": n_heads,
@@ -148,14 +148,14 @@ def _llama(settings: ConfigJson) -> dict[str, Any]:
 
 
 def _mistral(settings: ConfigJson) -> dict[str, Any]:
-    windows = _windows(settings, lambda layer: True)
+    windows = windows_of(settings, lambda layer: True)
     return {"activation": settings.activation("hidden_act", "silu"), "windows": windows}
 
 
 def _qwen2(settings: ConfigJson) -> dict[str, Any]:
     first = settings.get("max_window_layers", 28)
     within = settings.flag("use_sliding_window", False)
-    windows = _windows(settings, lambda layer: isinstance(first, int) and layer >= first) if within else ()
+    windows = windows_of(settings, lambda layer: isinstance(first, int) and layer >= first) if within else ()
     return {
         "activation": settings.activation("hidden_act", "silu"),
         "windows": windows,
@@ -185,7 +185,7 @@ def _gemma2(settings: ConfigJson) -> dict[str, Any]:
         "score_width": settings.get("query_pre_attn_scalar", 256),
         "score_cap": settings.get("attn_logit_softcapping"),
         "logit_cap": settings.get("final_logit_softcapping"),
-        "windows": _windows(settings, lambda layer: layer % 2 == 0),
+        "windows": windows_of(settings, lambda layer: layer % 2 == 0),
     }
 
 
@@ -193,7 +193,7 @@ def _gemma3(settings: ConfigJson) -> dict[str, Any]:
     pattern = settings.get("sliding_window_pattern", settings.get("_sliding_window_pattern", 6))
     if not isinstance(pattern, int) or pattern < 1:
         raise BundleError(f"{settings.where}: sliding_window_pattern={pattern!r:.60} must be a whole number from 1")
-    windows = _windows(settings, lambda layer: (layer + 1) % pattern != 0)
+    windows = windows_of(settings, lambda layer: (layer + 1) % pattern != 0)
     return _gemma2(settings) | {"windows": windows, "query_key_norm": "head"}
 
 
@@ -226,7 +226,7 @@ def _mixtral(settings: ConfigJson) -> dict[str, Any]:
 
 def _qwen2_moe(settings: ConfigJson) -> dict[str, Any]:
     first, within = settings.get("max_window_layers", 28), settings.flag("use_sliding_window", False)
-    windows = _windows(settings, lambda layer: isinstance(first, int) and layer < first and layer % 2 == 0)
+    windows = windows_of(settings, lambda layer: isinstance(first, int) and layer < first and layer % 2 == 0)
     return {
         "activation": settings.activation("hidden_act", "silu"),
         "windows": windows if within else (),
@@ -242,7 +242,7 @@ def _qwen3_moe(settings: ConfigJson) -> dict[str, Any]:
     _no_bias(settings)
     return {
         "activation": settings.activation("hidden_act", "silu"),
-        "windows": _windows(settings, lambda layer: True) if settings.flag("use_sliding_window", False) else (),
+        "windows": windows_of(settings, lambda layer: True) if settings.flag("use_sliding_window", False) else (),
         "query_key_norm": "head",
         "d_ff": settings.need("moe_intermediate_size"),
         **_mixture(settings, settings.flag("norm_topk_prob", False)),

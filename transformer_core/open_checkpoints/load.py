@@ -11,24 +11,22 @@ from torch import nn
 from transformer_core.bundle import LABELLED, MODELS, Bundle, needed_shapes
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
-from transformer_core.open_checkpoints.bert import BERT, DISTILBERT, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
+from transformer_core.open_checkpoints.bert import ALBERT, BERT, DISTILBERT, ELECTRA, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
 from transformer_core.open_checkpoints.decoders import DECODERS
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
 from transformer_core.open_checkpoints.gguf import GgufSource
 from transformer_core.open_checkpoints.gpt2 import GPT2
 from transformer_core.open_checkpoints.marian import MARIAN
+from transformer_core.open_checkpoints.modernbert import MODERNBERT
 from transformer_core.open_checkpoints.sentence_modules import (
     SentenceModules,
     encoder_folder,
     read_modules,
     read_pooling,
 )
-from transformer_core.open_checkpoints.vocabularies import (
-    TOKENIZER_CONFIG,
-    read_target_tokenizer,
-    read_text,
-    read_tokenizer,
-)
+from transformer_core.open_checkpoints.t5 import T5
+from transformer_core.open_checkpoints.tokenizer_classes import TOKENIZER_CONFIG, text_of
+from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
 from transformer_core.text.chat import ChatTemplate
 from transformer_core.untrusted.bundle_files import CONFIG, BundleError
@@ -36,7 +34,8 @@ from transformer_core.untrusted.config_json import ConfigJson, read_json
 from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
-FAMILIES = {family.model_type: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, GPT2, MARIAN, *DECODERS)}
+ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT, MODERNBERT)
+FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, T5, *DECODERS)}
 OF_STATES = "is a state-space model, and this app reads Transformers"
 OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"
 NOT_READ = {  # what is not supported, and why
@@ -134,7 +133,7 @@ def _chat_template(folder: Path) -> str:
         BundleError: it is no text, nor a list of templates by name.
     """
     if os.path.lexists(folder / CHAT_TEMPLATE):
-        return read_text(folder / CHAT_TEMPLATE)
+        return text_of(folder / CHAT_TEMPLATE)
     there = os.path.lexists(folder / TOKENIZER_CONFIG)
     found = (read_json(folder / TOKENIZER_CONFIG) if there else {}).get("chat_template") or ""
     if isinstance(found, list) and all(isinstance(one, dict) for one in found):
@@ -323,6 +322,7 @@ def _card(
         f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": not stored,
         f"Read from a GGUF file: {architecture}, kind {kind}. Its tensors are made float32: {counted}.": bool(stored),
         "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
+        "A text begins with its task, as in 'translate English to German: '.": architecture in T5.kinds,
         "It labels every token of a text.": kind == "tagger",
         "It finds the answer to a question in a passage.": kind == "answerer",
         "The sentence's vector is the mean over real tokens.": kind == "encoder" and config.pooling == "mean",

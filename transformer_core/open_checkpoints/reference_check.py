@@ -21,6 +21,7 @@ from transformer_core.probe import Probe
 from transformer_core.text import Encoding, Tokenizer, make_batch
 from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.untrusted.config_json import ConfigJson
+from transformer_core.wiring import Wiring
 
 SAMPLE = "A glass engine shows every number that it computes, and each of them can be checked."
 LIBRARY = "transformers"
@@ -224,14 +225,13 @@ def _stream(bundle: Bundle) -> list[str]:
     config, found = bundle.config, []
     stacks = ("encoder", "decoder") if isinstance(bundle.model, Translation) else ("encoder",)
     for stack in ("decoder",) if bundle.kind == "gpt" else stacks:
-        found.append(f"{stack}.embedding.{'norm.normalized' if config.embedding_norm else 'residual'}")
+        found.append(Wiring(config).entering(stack))
         crossing = bundle.kind == "translation" and stack == "decoder"
         for layer in range(config.n_layers):
             attentions = ("self_attention", "cross_attention") if crossing else ("self_attention",)
             found += [f"{stack}.layer{layer}.{attention}.weights" for attention in attentions]
             found.append(f"{stack}.layer{layer}.residual")
-        if config.norm_order != "post":
-            found[-1] = f"{stack}.final_norm.normalized"
+        found[-1] = Wiring(config).leaving(stack)
     return found
 
 
@@ -287,6 +287,8 @@ def _reference(bundle: Bundle, folder: Path) -> Any:
     name = architecture_of(family_of(settings), settings)
     if name == "BertForMaskedLM" and bundle.config.pair_head:
         name = "BertForPreTraining"
+    if bundle.kind == "encoder":
+        name = next(iter(family_of(settings).kinds))
     if name == "GPT2Model":
         name = "GPT2LMHeadModel"
     theirs = getattr(importlib.import_module(LIBRARY), name).from_pretrained(

@@ -15,7 +15,8 @@ from transformer_core.config import ModelConfig
 from transformer_core.open_checkpoints.bert import BERT
 from transformer_core.open_checkpoints.family import Family, Origins
 from transformer_core.open_checkpoints.gpt2 import GPT2
-from transformer_core.open_checkpoints.vocabularies import TOKENIZER_CONFIG, vocabulary_file
+from transformer_core.open_checkpoints.tokenizer_classes import TOKENIZER_CONFIG
+from transformer_core.open_checkpoints.vocabularies import vocabulary_file
 from transformer_core.untrusted.bundle_files import CONFIG, TOKENIZER, WEIGHTS, BundleError
 
 ALWAYS: dict[str, Any] = {
@@ -41,13 +42,20 @@ ALWAYS: dict[str, Any] = {
     "parallel": False,
     "gated": False,
     "n_experts": 0,
+    "embedding_width": None,
+    "shared_layers": False,
+    "norm_bias": True,
+    "first_attention_norm": True,
+    "head_bias": True,
+    "pooler_norm": False,
+    "scale_output": False,
 }
 NEEDED: dict[str, dict[str, Any]] = {
     "bert": ALWAYS | {"norm_order": "post", "embedding_norm": True, "scale_scores": True},
     "gpt2": ALWAYS | {"norm_order": "pre", "embedding_norm": False, "n_segments": 0, "causal": True},
 }
 BY_KIND: dict[str, dict[str, Any]] = {
-    "bert": {"activation": "gelu"},
+    "bert": {"activation": "gelu", "head_activation": "gelu"},
     "classifier": {"pooler": "tanh", "pooling": "cls"},
 }
 THEIR_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "silu": "silu"}

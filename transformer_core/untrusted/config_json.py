@@ -4,6 +4,7 @@ Every refusal names the entry, what it says, and what is supported.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,21 @@ class ConfigJson:
             if value is not None and value not in usual:
                 why = BECAUSE.get(name, f"supported: {', '.join(map(repr, usual))}")
                 raise BundleError(f"{self.where}: {name}={value!r:.{MOST_SHOWN}} is not supported; {why}")
+
+    def n_classes(self, shapes: Mapping[str, tuple[int, ...]], classes: str) -> int:
+        """Return how many classes there are, by their names or by the rows of the matrix that scores them.
+
+        Raises:
+            BundleError: there are fewer than 2, or a text may be of several.
+        """
+        problem = self.get("problem_type", "single_label_classification")
+        count = len(self.labels()) or (shapes.get(f"{classes}.weight") or (2,))[0]
+        if problem != "single_label_classification" or count < 2:
+            raise BundleError(
+                f"{self.where}: problem_type={problem!r:.60} with {count} classes is not supported; "
+                "supported: single_label_classification with at least 2"
+            )
+        return count
 
     def labels(self) -> tuple[str, ...]:
         """Return the names of the classes in order, or none where the checkpoint does not name them."""

@@ -34,6 +34,7 @@ CHANGES = {
     "bare": {"projections": False, "positions": "none", "residual": False},
     "pooled": {"pooler": "tanh", "norm_order": "post", "pair_head": False, "activation": "silu"},
     "bent": {"pooler": "relu", "pooling": "mean"},
+    "electra": {"pooler": "gelu", "embedding_width": 6, "n_segments": 2, "tied_output": False},
     "roberta": {"positions": "learned", "positions_skip_padding": True, "embedding_norm": True},
     "marian": {"sinusoidal_halves": True, "starts_with_pad": True, "output_bias": True, "scale_embeddings": True},
     "article": {"padding_mask": "mixed_heads"},
@@ -54,11 +55,12 @@ ALL += [(RecurrentLm, variant) for variant in LM] + [(kind, "plain") for kind in
 GATE = [
     *((Translation, variant) for variant in CHANGES if variant not in TODAY),
     *((Gpt, variant) for variant in TODAY),
-    *((Classifier, variant) for variant in ("plain", "mean", "pooled", "bent")),
+    (Translation, "t5"),
+    *((Classifier, variant) for variant in ("plain", "mean", "pooled", "bent", "electra")),
     *[(Bert, "bert"), (Bert, "roberta"), (Gpt, "plain"), (Gpt, "unbiased"), (SentenceEncoder, "mean")],
     *((kind, variant) for kind, variant in ALL if kind in (Seq2Seq, RecurrentLm, TokenClassifier, AnswerFinder)),
 ]
-LOOKED_UP = re.compile(r"[EPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
+LOOKED_UP = re.compile(r"[BEPS]_{\d+,")  # printed as a place in a matrix, such as E_{30,7}
 
 
 @cache

@@ -33,7 +33,7 @@ from transformer_core.recipes import beyond as command
 from transformer_core.text import Tokenizer
 from transformer_core.training.corpora.reviews import reviews, written_reviews
 
-POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none")
+POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "relative", "none")
 IDS = torch.randint(1, 13, (3, 7), generator=torch.Generator().manual_seed(2))
 LABELS = ("negative", "positive")
 

@@ -7,13 +7,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from transformers.models.t5.modeling_t5 import T5Attention
 
-from tests.helpers.engine import close, exactly, lively
+from tests.helpers.engine import close, exactly, lively, made, padded_ids
 from tests.helpers.torch_twins import copy_attention
 from transformer_core.config import PADDED
 from transformer_core.layers.attention import MultiHeadAttention, masked_softmax
 from transformer_core.layers.masks import additive_mask, causal_mask, check_mask, combined_mask, padding_mask
-from transformer_core.probe import SILENT, Probe
+from transformer_core.layers.positions import distance_buckets
+from transformer_core.models import Encoder, MaskedDecoder
+from transformer_core.probe import SILENT, Probe, capture
 
 BATCH, HEADS, QUERY, KEY, D_MODEL = 2, 3, 4, 5, 12
 PATHS = {"fused": lambda: SILENT, "explicit": Probe}
@@ -238,3 +241,29 @@ def test_masks_that_are_not_boolean_name_their_dtype(dtype):
     message = f"mask has dtype {dtype}; it must be torch.bool, True where a query may attend"
     with pytest.raises(ValueError, match=exactly(message)):
         check_mask(torch.ones(4, 5, dtype=dtype), (2, 3, 4, 5))
+
+
+@given(st.integers(2, 16), st.integers(1, 200), st.booleans())
+def test_distances_fall_into_the_buckets_of_theirs(half: int, more: int, both_sides: bool) -> None:
+    buckets, most = 2 * half, half + more
+    ahead = torch.arange(40)[None] - torch.arange(40)[:, None]
+    expected = T5Attention._relative_position_bucket(ahead, both_sides, buckets, most)
+    found = distance_buckets(40, 40, buckets, most, both_sides=both_sides)
+    assert torch.equal(found, expected)
+    assert torch.equal(distance_buckets(3, 40, buckets, most, both_sides=both_sides), found[-3:])
+
+
+@pytest.mark.parametrize("kind", [Encoder, MaskedDecoder])
+def test_all_layers_of_a_stack_share_one_relative_bias(kind: type) -> None:
+    model = made(kind, positions="relative", relative_buckets=8, relative_distance=6)
+    first, second = (layer.self_attention.relative_bias for layer in model.stack.layers)
+    assert first is second
+    assert first.both_sides == (kind is Encoder)
+    named = [name for name, _ in model.named_parameters() if "relative_bias" in name]
+    assert named == ["stack.layers.0.self_attention.relative_bias.weight"]
+    _, trace = capture(model, padded_ids(2, 5), sites=("*position_bias",))
+    biases = list(trace.items())
+    assert len(biases) == 2
+    for _, bias in biases:
+        assert torch.equal(bias[:, 1:, 1:], bias[:, :-1, :-1])  # by distance alone
+        close(bias[:, 0, 0], first.weight[0])

@@ -17,7 +17,7 @@ from transformer_core.models import Bert, Classifier, Decoder, Encoder, Gpt, Mas
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import SILENT, Probe, capture
 
-POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "none")
+POSITIONS = ("sinusoidal", "sinusoidal_doubled", "learned", "rotary", "alibi", "relative", "none")
 CHANGES = {
     **{positions: {"positions": positions} for positions in POSITIONS},
     **{f"additive_{positions}": {"scoring": "additive", "positions": positions} for positions in ("alibi", "rotary")},
@@ -358,6 +358,23 @@ def test_the_output_matrix_is_the_embeddings_where_tied(tied):
     weight = model.decoder.embedding.token.weight
     assert (model.output.proj.weight is weight) == tied
     close(logits, probe.trace["decoder.final_norm.normalized"] @ model.output.proj.weight.T)
+
+
+@pytest.mark.parametrize("kind", [Gpt, Translation])
+def test_rows_narrower_than_the_stream_cannot_score_it(kind):
+    with pytest.raises(
+        ValueError, match=exactly("embedding_width=6 must be 16 with tied_output=True: the same rows score the stream")
+    ):
+        made(kind, embedding_width=6)
+
+
+def test_a_factorised_embedding_is_two_matrices_and_scores_words_through_its_own_rows():
+    wide, narrow = (made(Bert, **BERT, embedding_width=width) for width in (None, 6))
+    parameters = {name: tuple(tensor.shape) for name, tensor in narrow.encoder.embedding.named_parameters()}
+    assert parameters["token.weight"] == (13, 6)
+    assert parameters["stream_proj.weight"] == (16, 6)
+    assert narrow.mlm_head.output.proj.weight is narrow.encoder.embedding.token.weight
+    assert narrow(padded_ids(2, 5)).mlm_logits.shape == wide(padded_ids(2, 5)).mlm_logits.shape
 
 
 def test_a_memory_of_another_batch_is_named():

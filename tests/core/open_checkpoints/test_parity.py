@@ -1,26 +1,22 @@
-"""A checkpoint that `transformers` saved computes the same in our modules, and what we save in theirs."""
+"""A checkpoint that `transformers` saved computes the same in our modules, whatever its family and type of numbers."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from tests.helpers import nightly_but
-from tests.helpers.engine import made, padded_ids
-from tests.helpers.open_checkpoints import TEXTS, padded, written
+from tests.helpers.open_checkpoints import change_settings, padded, written
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
-from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
-from transformer_core.open_checkpoints import check_against_reference, kind_of_folder, save_hf
-from transformer_core.open_checkpoints.reference_check import TOLERANCE
+from transformer_core.open_checkpoints import check_against_reference, kind_of_folder
 from transformer_core.probe import capture
-from transformer_core.text import Tokenizer
 from transformer_core.text.batch import make_batch
 from transformer_core.trace import Trace
-from transformer_core.untrusted.bundle_files import BundleError
+from transformer_core.wiring import Wiring
 
 ATOL = 1e-4
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -40,6 +36,38 @@ READERS = {
     "roberta": ("RobertaModel", "encoder", {"type_vocab_size": 1}),
     "roberta of words": ("RobertaForMaskedLM", "bert", {"type_vocab_size": 1}),
     "roberta of classes": ("RobertaForSequenceClassification", "classifier", {"num_labels": 4}),
+    "electra": ("ElectraModel", "encoder", {}),
+    "electra as wide as its embedding": ("ElectraModel", "encoder", {"embedding_size": 16, "type_vocab_size": 1}),
+    "electra of replaced words": ("ElectraForPreTraining", "encoder", {}),
+    "electra of words": ("ElectraForMaskedLM", "bert", {"hidden_act": "relu"}),
+    "electra untied": ("ElectraForMaskedLM", "bert", {"tie_word_embeddings": False}),
+    "electra of classes": ("ElectraForSequenceClassification", "classifier", {"num_labels": 3}),
+    "electra of tokens": ("ElectraForTokenClassification", "tagger", {"num_labels": 3}),
+    "electra of answers": ("ElectraForQuestionAnswering", "answerer", {}),
+    "albert": ("AlbertModel", "encoder", {"num_hidden_layers": 3}),
+    "albert as wide as its embedding": ("AlbertModel", "encoder", {"embedding_size": 16, "hidden_act": "gelu"}),
+    "albert of words": ("AlbertForMaskedLM", "bert", {}),
+    "albert with both heads": ("AlbertForPreTraining", "bert", {"tie_word_embeddings": False}),
+    "albert of classes": ("AlbertForSequenceClassification", "classifier", {"num_labels": 3}),
+    "albert of tokens": ("AlbertForTokenClassification", "tagger", {"num_labels": 3}),
+    "albert of answers": ("AlbertForQuestionAnswering", "answerer", {}),
+    "bert of words with another activation": ("BertForMaskedLM", "bert", {"hidden_act": "relu"}),
+    "roberta of words with another activation": ("RobertaForMaskedLM", "bert", {"hidden_act": "silu"}),
+    "distilbert of words with another activation": ("DistilBertForMaskedLM", "bert", {"activation": "relu"}),
+    "modernbert": ("ModernBertModel", "encoder", {}),
+    "modernbert of words": ("ModernBertForMaskedLM", "bert", {"classifier_activation": "silu"}),
+    "modernbert untied": ("ModernBertForMaskedLM", "bert", {"tie_word_embeddings": False, "norm_bias": True}),
+    "modernbert with biases": (
+        "ModernBertForMaskedLM",
+        "bert",
+        {"attention_bias": True, "mlp_bias": True, "norm_bias": True, "classifier_bias": True},
+    ),
+    "modernbert of classes": ("ModernBertForSequenceClassification", "classifier", {"num_labels": 3}),
+    "modernbert of the mean": (
+        "ModernBertForSequenceClassification",
+        "classifier",
+        {"num_labels": 2, "classifier_pooling": "mean", "classifier_activation": "relu"},
+    ),
     "bert with the old name of gelu": ("BertForMaskedLM", "bert", {"hidden_act": "gelu_python"}),
     "bert of tokens": ("BertForTokenClassification", "tagger", {"num_labels": 5}),
     "bert of answers": ("BertForQuestionAnswering", "answerer", {}),
@@ -95,11 +123,9 @@ def real_only(ours: Tensor, theirs: Tensor, real: Tensor) -> None:
 
 def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, bundle: Bundle) -> None:
     """Compare hidden states after the embedding and each layer, and each layer's weights."""
-    post = bundle.config.norm_order == "post"
-    names = [f"{stack}.embedding.{'norm.normalized' if bundle.config.embedding_norm else 'residual'}"]
-    names += [f"{stack}.layer{layer}.residual" for layer in range(bundle.config.n_layers)]
-    if not post:
-        names[-1] = f"{stack}.final_norm.normalized"
+    wiring = Wiring(bundle.config)
+    between = (f"{stack}.layer{layer}.residual" for layer in range(bundle.config.n_layers - 1))
+    names = [wiring.entering(stack), *between, wiring.leaving(stack)]
     assert len(names) == len(states)
     for name, state in zip(names, states, strict=True):
         real_only(trace[name], state, real)
@@ -109,9 +135,12 @@ def compare_stacks(trace: Trace, stack: str, states, attentions, real: Tensor, b
 
 
 GATE = (
+    *("modernbert", "modernbert untied", "modernbert of classes"),
+    *("albert", "albert with both heads", "albert of classes", "bert of words with another activation"),
     *("bert", "bert with both heads", "bert of classes", "bert of tokens", "bert of answers", "bert untied"),
     *("distilbert", "distilbert of classes", "roberta of words", "roberta of classes", "xlm-roberta"),
     *("gpt2", "gpt2 without head", "gpt2 untied", "mixtral", "qwen2 moe"),
+    *("electra of replaced words", "electra of words", "electra of classes"),
 )
 
 
@@ -129,7 +158,7 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         real[row, 7 - row :] = False
     asked = {"attention_mask": real.long(), "output_hidden_states": True, "output_attentions": True}
     ours_asked = {}
-    if bundle.config.n_segments and kind != "gpt" and architecture.startswith("Bert"):
+    if bundle.config.n_segments and kind != "gpt" and architecture.startswith(("Bert", "Electra", "Albert")):
         segments = torch.tensor([[0, 0, 0, 1, 1, 1, 1]] * 3)
         asked, ours_asked = asked | {"token_type_ids": segments}, {"segment_ids": segments}
     with torch.inference_mode():
@@ -156,7 +185,7 @@ def test_what_reads_one_text(name: str, tmp_path: Path) -> None:
         assert bundle.labels == ()
     elif kind == "encoder":
         kept = real[..., None].float()
-        mean = (expected.last_hidden_state * kept).sum(1) / kept.sum(1)
+        mean = (expected.hidden_states[-1] * kept).sum(1) / kept.sum(1)
         torch.testing.assert_close(output, mean, atol=ATOL, rtol=0.0)
         assert "mean over real tokens" in bundle.card
     elif architecture.endswith(("LMHeadModel", "CausalLM")):
@@ -230,14 +259,25 @@ def test_a_bert_of_pairs_alone_judges_them_as_theirs(tmp_path: Path) -> None:
     torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False, "activation_function": "relu"}])
-def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
-    theirs = written("MarianMTModel", tmp_path, **changes)
+TRANSLATING = {
+    "marian": ("MarianMTModel", {}),
+    "marian untied": ("MarianMTModel", {"tie_word_embeddings": False, "activation_function": "relu"}),
+    "t5": ("T5ForConditionalGeneration", {}),
+    "flan": ("T5ForConditionalGeneration", {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}),
+}
+
+
+@pytest.mark.parametrize("name", TRANSLATING)
+def test_what_reads_and_writes(name: str, tmp_path: Path) -> None:
+    architecture, changes = TRANSLATING[name]
+    theirs = written(architecture, tmp_path, **changes)
     assert kind_of_folder(tmp_path) == "translation"
     bundle = load(tmp_path, device="cpu")
-    source, target = padded(59), padded(59, length=5, seed=1)
-    target[:, 0] = 59
-    real_source, real_target = source != 59, target != 59
+    pad = bundle.config.pad_id
+    assert pad is not None
+    source, target = padded(pad), padded(pad, length=5, seed=1)
+    target[:, 0] = pad
+    real_source, real_target = source != pad, target != pad
     real_target[:, 0] = True
     with torch.inference_mode():
         expected = theirs(
@@ -259,14 +299,16 @@ def test_marian_reads_and_writes(changes: dict, tmp_path: Path) -> None:
     for layer, weights in enumerate(expected.cross_attentions):
         ours = trace[f"decoder.layer{layer}.cross_attention.weights"]
         real_only(ours.transpose(1, 2), weights.transpose(1, 2), real_target)
-    assert bundle.tokenizer.bos_id == bundle.config.pad_id == 59
-    assert bundle.model.output.proj.bias.any()
+    assert bundle.tokenizer.bos_id == pad == theirs.config.decoder_start_token_id
+    assert bundle.config.output_bias == (architecture == "MarianMTModel")
+    assert bundle.config.tied_output == (theirs.get_output_embeddings().weight is theirs.get_input_embeddings().weight)
 
 
 REFERENCES = (
     *("BertForPreTraining", "BertForNextSentencePrediction", "RobertaForMaskedLM", "XLMRobertaModel"),
     *("BertForTokenClassification", "DistilBertForQuestionAnswering", "GPT2Model", "MarianMTModel"),
     *("MixtralForCausalLM", "OlmoeForCausalLM"),
+    *("ElectraForPreTraining", "ElectraForMaskedLM", "AlbertForPreTraining", "T5ForConditionalGeneration"),
 )
 
 
@@ -283,133 +325,36 @@ def test_the_badge_finds_them_alike(architecture: str, tmp_path: Path) -> None:
     assert trust.reference.startswith("transformers 5.")
 
 
-SAVED_ATOL = 1e-5
-BERT = {"positions": "learned", "n_segments": 2, "embedding_norm": True, "norm_order": "post"}
-GPT = {"positions": "learned", "norm_order": "pre"}
-WRITTEN = {
-    "bert": (Bert, BERT, "BertForPreTraining"),
-    "bert untied": (Bert, BERT | {"tied_output": False}, "BertForPreTraining"),
-    "bert without pairs": (Bert, BERT | {"pair_head": False}, "BertForMaskedLM"),
-    "classifier": (Classifier, BERT | {"pooler": "tanh", "n_classes": 3}, "BertForSequenceClassification"),
-    "encoder": (SentenceEncoder, BERT | {"pooling": "mean", "activation": "relu"}, "BertModel"),
-    "tagger": (TokenClassifier, BERT | {"n_classes": 3}, "BertForTokenClassification"),
-    "answerer": (AnswerFinder, BERT, "BertForQuestionAnswering"),
-    "gpt": (Gpt, GPT | {"activation": "gelu_tanh"}, "GPT2LMHeadModel"),
-    "gpt untied": (Gpt, GPT | {"tied_output": False, "pad_id": None, "scale_scores": False}, "GPT2LMHeadModel"),
-}
-
-
-@pytest.fixture(scope="module", params=["wordpiece", "bpe"])
-def tokenizer(request) -> Tokenizer:
-    """Return a small tokenizer of our own."""
-    return Tokenizer.train(request.param, [*TEXTS, "a glass box"] * 2, vocab_size=290, lowercase=True)
-
-
-def bundle_of(kind: type, changes: dict, tokenizer: Tokenizer) -> Bundle:
-    """Make a tiny lively bundle with room for the tokenizer's vocabulary."""
-    labels = ("no", "so", "yes") if kind in (Classifier, TokenClassifier) else ()
-    return Bundle("glass", made(kind, vocab_size=tokenizer.vocab_size, **changes), tokenizer, labels)
-
-
-@pytest.mark.parametrize(("kind", "changes", "architecture"), WRITTEN.values(), ids=WRITTEN)
-def test_theirs_reads_back_what_we_wrote(kind, changes: dict, architecture: str, tokenizer, tmp_path: Path) -> None:
-    bundle = bundle_of(kind, changes, tokenizer)
-    save_hf(bundle, tmp_path / "new" / "glass")
-    theirs, found = getattr(transformers, architecture).from_pretrained(
-        tmp_path / "new" / "glass", local_files_only=True, output_loading_info=True
-    )
-    assert not found["unexpected_keys"]
-    assert not found["mismatched_keys"]
-    assert not [name for name in found["missing_keys"] if kind is not SentenceEncoder]
-    ids = padded_ids(3, 6)
+def test_a_flan_of_its_own_files_scores_words_by_a_matrix_of_its_own(tmp_path: Path) -> None:
+    written("T5ForConditionalGeneration", tmp_path, feed_forward_proj="gated-gelu")
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors["lm_head.weight"] = torch.randn(tensors["shared.weight"].shape, generator=torch.Generator().manual_seed(2))
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    change_settings(tmp_path, tie_word_embeddings=False, scale_decoder_outputs=None)
+    theirs = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path, local_files_only=True).eval()
+    bundle = load(tmp_path, device="cpu")
+    assert (bundle.config.tied_output, bundle.config.scale_output) == (False, False)
+    source, target = torch.tensor([[5, 6, 7, 1]]), torch.tensor([[0, 8, 9]])
     with torch.inference_mode():
-        ours, expected = bundle.model(ids), theirs.eval()(ids, attention_mask=(ids != 0).long())
-    real = (ids != 0) if bundle.config.pad_id == 0 else torch.ones_like(ids, dtype=torch.bool)
-    if bundle.config.pad_id is None:
+        expected = theirs(input_ids=source, decoder_input_ids=target).logits
+    torch.testing.assert_close(bundle.model(source, target), expected, atol=1e-5, rtol=1e-5)
+    assert "translate English to German" in bundle.card
+
+
+NEW = ("ElectraForMaskedLM", "AlbertForMaskedLM", "ModernBertForMaskedLM", "T5ForConditionalGeneration")
+
+
+@pytest.mark.parametrize("architecture", NEW)
+def test_numbers_of_every_type_and_shard_are_those_of_theirs(architecture: str, tmp_path: Path) -> None:
+    theirs = written(architecture, tmp_path)
+    ids = padded(50)[:1]
+    inputs = (ids, ids) if architecture.startswith("T5") else (ids,)
+    named = dict(zip(("input_ids", "decoder_input_ids"), inputs, strict=False))
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        folder = tmp_path / str(dtype)
+        written(architecture, folder, max_shard_size="4KB", dtype=dtype)
+        rounded = type(theirs).from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval()
         with torch.inference_mode():
-            expected = theirs(ids)
-    scores = ours.mlm_logits if kind is Bert else ours
-    if kind in (Bert, Gpt):
-        logits = expected.get("logits", expected.get("prediction_logits"))
-        torch.testing.assert_close(scores[real], logits[real], atol=SAVED_ATOL, rtol=0.0)
-    elif kind is AnswerFinder:
-        both = torch.stack([expected.start_logits, expected.end_logits], dim=-1)
-        torch.testing.assert_close(scores[real], both[real], atol=SAVED_ATOL, rtol=0.0)
-    elif kind is TokenClassifier:
-        torch.testing.assert_close(scores[real], expected.logits[real], atol=SAVED_ATOL, rtol=0.0)
-        assert theirs.config.id2label == {0: "no", 1: "so", 2: "yes"}
-    elif kind is Classifier:
-        torch.testing.assert_close(scores, expected.logits, atol=SAVED_ATOL, rtol=0.0)
-        assert theirs.config.id2label == {0: "no", 1: "so", 2: "yes"}
-    back = load(tmp_path / "new" / "glass", device="cpu")
-    other = {"pad_id": None} if kind is Gpt else {"pad_is_read": True}  # theirs hides no token for its id
-    config = replace(bundle.config, **other)
-    assert (back.kind, back.labels, back.config) == (bundle.kind, bundle.labels, config)
-    assert all(torch.equal(p, q) for p, q in zip(back.model.parameters(), bundle.model.parameters(), strict=True))
-    read = transformers.AutoTokenizer.from_pretrained(tmp_path / "new" / "glass", local_files_only=True)
-    for text in TEXTS:
-        assert read(text)["input_ids"] == list(tokenizer.encode(text).ids) == list(back.tokenizer.encode(text).ids)
-    assert read.pad_token == "[PAD]"
-
-
-REFUSED = {
-    "no pair of sides": (Translation, {}, "bundle='glass' is a translation; it must be one of bert, classifier, "),
-    "waves": (Bert, BERT | {"positions": "sinusoidal"}, "positions='sinusoidal' cannot be written: bert has 'learned'"),
-    "pre-norm": (Bert, BERT | {"norm_order": "pre"}, "norm_order='pre' cannot be written: bert has 'post'"),
-    "no segments": (Bert, BERT | {"n_segments": 0}, "n_segments=0 cannot be written: bert has at least 1"),
-    "no pooler": (Classifier, BERT, "pooler='none' cannot be written: bert has 'tanh'"),
-    "relu": (Bert, BERT | {"activation": "relu"}, "activation='relu' cannot be written: bert has 'gelu'"),
-    "free heads": (Gpt, GPT | {"d_head": 6}, "n_heads=2 times d_head=6 must be d_model=16 to be written"),
-    "a gate": (Gpt, GPT | {"gated": True}, "gated=True cannot be written: gpt2 has False"),
-    "one head of keys": (Gpt, GPT | {"n_kv_heads": 1}, "n_kv_heads=1 cannot be written: gpt2 has None"),
-    "post-norm gpt": (Gpt, GPT | {"norm_order": "post"}, "norm_order='post' cannot be written: gpt2 has 'pre'"),
-}
-
-
-@pytest.mark.parametrize(("kind", "changes", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_theirs_lacks_is_not_written(kind, changes: dict, message: str, word_tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(BundleError) as caught:
-        save_hf(bundle_of(kind, changes, word_tokenizer), tmp_path / "glass")
-    assert str(caught.value).startswith(message)
-    assert not (tmp_path / "glass").exists()
-
-
-def test_the_badge_of_our_own(word_tokenizer) -> None:
-    ours = check_against_reference(bundle_of(Gpt, GPT, word_tokenizer), "a glass box")
-    assert ours.row_sums is not None
-    assert ours.difference is not None
-    assert ours.row_sums < 1e-6
-    assert ours.difference < SAVED_ATOL
-    other = check_against_reference(bundle_of(Classifier, {}, word_tokenizer), "a glass box")
-    assert other.row_sums is not None
-    assert (other.difference, other.reference) == (None, None)
-
-
-def test_the_badge_without_a_reference(word_tokenizer, monkeypatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    found = check_against_reference(bundle_of(Bert, BERT, word_tokenizer), "a glass")
-    assert found.row_sums is not None
-    assert (found.difference, found.reference) == (None, None)
-
-
-def test_the_badge_finds_another_number(word_tokenizer, tmp_path: Path) -> None:
-    save_hf(bundle_of(Bert, BERT, word_tokenizer), tmp_path)
-    bundle = load(tmp_path, device="cpu")
-    with torch.no_grad():
-        bundle.model.encoder.stack.layers[0].feed_forward.inner_proj.bias[0] += 0.5
-    trust = check_against_reference(bundle, "a glass")
-    assert trust.difference is not None
-    assert trust.difference > 1e-3
-    assert trust.other_numbers is not None
-    assert (trust.other_numbers.site, trust.other_numbers.pads) == ("encoder.layer0.residual", 0)
-
-
-def test_the_badge_finds_what_only_padding_shows(tmp_path: Path) -> None:
-    written("BertModel", tmp_path)
-    bundle = load(tmp_path, device="cpu")
-    bundle.model.encoder.config = replace(bundle.config, pad_is_read=False)  # hides nothing of what was padded
-    trust = check_against_reference(bundle, "a glass")
-    assert trust.other_numbers is not None
-    assert trust.other_numbers.site == "encoder.layer0.self_attention.weights"
-    assert trust.other_numbers.pads > 0
-    assert trust.other_numbers.difference > TOLERANCE
+            expected = rounded(**named).logits
+        output = load(folder, device="cpu").model(*inputs)
+        torch.testing.assert_close(getattr(output, "mlm_logits", output), expected, atol=1e-5, rtol=1e-5)

@@ -121,7 +121,31 @@ def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:
 @pytest.mark.parametrize(
     ("architecture", "changes", "message"),
     [
-        ("BertForMaskedLM", {"hidden_act": "relu"}, "hidden_act='relu' is not supported with a masked-word head"),
+        ("ModernBertForMaskedLM", {"decoder_bias": False}, "decoder_bias=false is not supported; supported: true"),
+        ("ModernBertModel", {"mlp_bias": True}, "attention_bias and mlp_bias must be the same to be supported"),
+        ("ModernBertModel", {"local_attention": "6"}, "local_attention='6' must be a whole number from 1"),
+        ("ModernBertModel", {"global_attn_every_n_layers": 0}, "global_attn_every_n_layers=0 must be a whole number"),
+        ("ModernBertModel", {"layer_types": ["chunked"] * 4}, "layer_types=['chunked', "),
+        (
+            "ModernBertForSequenceClassification",
+            {"classifier_activation": "silu"},
+            "classifier_activation='silu' is not supported with a classifier; supported: gelu, relu",
+        ),
+        ("T5ForConditionalGeneration", {"num_decoder_layers": 1}, "num_decoder_layers=1 must be num_layers=2"),
+        (
+            "T5ForConditionalGeneration",
+            {"decoder_start_token_id": 3},
+            "decoder_start_token_id=3 must be pad_token_id",
+        ),
+        (
+            "T5ForConditionalGeneration",
+            {"feed_forward_proj": "gated-mish"},
+            "feed_forward_proj='mish' is not supp",
+        ),
+        ("T5ForConditionalGeneration", {"feed_forward_proj": 7}, "feed_forward_proj=7 is not supported"),
+        ("T5ForConditionalGeneration", {"relative_attention_num_buckets": 3}, "relative_buckets=3 must be even"),
+        ("AlbertModel", {"num_hidden_groups": 2}, "num_hidden_groups=2 is not supported; supported: 1"),
+        ("AlbertModel", {"inner_group_num": 2}, "inner_group_num=2 is not supported; supported: 1"),
         ("BertForSequenceClassification", {"problem_type": "regression"}, "problem_type='regression'"),
         ("GPT2LMHeadModel", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
         ("GPT2LMHeadModel", {"scale_attn_weights": "yes"}, "scale_attn_weights='yes' must be true or false"),
@@ -147,6 +171,16 @@ def test_families_refuse_what_they_lack(architecture: str, changes: dict, messag
     written(architecture, tmp_path)
     change_settings(tmp_path, **changes)
     refused(tmp_path, message)
+
+
+def test_a_modernbert_of_older_files_has_the_same_bases_and_windows(tmp_path: Path) -> None:
+    written("ModernBertForMaskedLM", tmp_path)
+    config = load(tmp_path, device="cpu").config
+    assert (config.rotary_base, config.rotary_base_in_window, config.windows) == (160_000, 10_000, (None, 4, 4, None))
+    change_settings(
+        tmp_path, rope_parameters=None, layer_types=None, global_rope_theta=160_000, local_rope_theta=10_000
+    )
+    assert load(tmp_path, device="cpu").config == config
 
 
 def test_a_family_is_told_by_its_architecture_where_model_type_is_missing(tmp_path: Path) -> None:
@@ -311,7 +345,7 @@ def test_what_is_asked_for(hub: SimpleNamespace) -> None:
         ["allow_patterns", "name"],
     ]
     patterns = {pattern for one in hub.asked for pattern in one["allow_patterns"]}
-    assert {pattern.rpartition(".")[2] for pattern in patterns} == {"json", "safetensors", "spm", "txt"}
+    assert {pattern.rpartition(".")[2] for pattern in patterns} == {"jinja", "json", "safetensors", "spm", "txt"}
 
 
 def test_a_name_that_is_not_supported_costs_no_download(hub: SimpleNamespace) -> None:

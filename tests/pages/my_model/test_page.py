@@ -97,7 +97,9 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language)
     assert app.selectbox[0].value != "tiny"
 
 
-@pytest.mark.parametrize(("options", "language"), [("llama", "en"), ("gemma2", "zh"), ("gemma3", "en"), ("neox", "zh")])
+@pytest.mark.parametrize(
+    ("options", "language"), [("llama", "en"), ("gemma2", "zh"), ("gemma3", "en"), ("neox", "zh"), ("factorised", "en")]
+)
 def test_options_of_todays_models_are_named(
     options: str, language: str, opened_odd: Callable[[str, str], Bundle]
 ) -> None:
@@ -111,7 +113,8 @@ def test_options_of_todays_models_are_named(
         "query_key_norm": None if config.query_key_norm == "none" else config.query_key_norm,
         "score_cap": config.score_cap,
         "logit_cap": config.logit_cap,
-        "rotary_base": config.rotary_base,
+        "embedding_width": config.embedding_width,
+        "rotary_base": config.rotary_base if config.positions == "rotary" else None,
         "rotary_scaling": None if config.rotary_scaling == "none" else config.rotary_scaling,
     }
     counted = {"gemma2": (3, 2), "gemma3": (2, 1)}.get(options)  # positions, and layers that see so many

@@ -138,7 +138,7 @@ def scores(run: Pass, scope: str) -> Computation:
 
 
 def uncapped_scores(run: Pass, scope: str) -> Computation:
-    """The dot product over sqrt(d_head), or v . tanh(q + k); with ALiBi's penalty where nothing is capped."""
+    """The dot product over sqrt(d_head), or v . tanh(q + k); with what distance adds where nothing is capped."""
     attention: MultiHeadAttention = run.module(scope)
     wiring = run.wiring(scope)
     sources = {"q": wiring.scored(scope, "query"), "k": wiring.scored(scope, "key")}
@@ -156,9 +156,8 @@ def uncapped_scores(run: Pass, scope: str) -> Computation:
         numbers = r"\frac{<dot>}{\sqrt{<d>}}" if divided else "<dot>"
     if divided:
         values["d"] = torch.tensor(float(attention.score_width or attention.d_head))
-    if attention.positions == "alibi" and attention.score_cap is None:
-        sources["b"] = f"{scope}.position_bias"
-        values["b"] = run[sources["b"]]
+    if (bias := f"{scope}.position_bias") in run.trace and attention.score_cap is None:
+        sources["b"], values["b"] = bias, run[bias]
         symbols, numbers = symbols + "+b_{<i>,<j>}", numbers + "+<b>"
 
     def scored(dot: Tensor, d: Tensor | None = None, b: Tensor | float = 0.0) -> Tensor:

@@ -1,4 +1,4 @@
-"""The arithmetic of the rest of a block: normalisation, feed-forward and its mixtures, and the residual sum.
+"""The arithmetic of the rest of a block: its input, normalisation, feed-forward, mixtures, and the residual sum.
 
 Ba et al. 2016, eq. 4; Zhang and Sennrich 2019, eq. 4; Vaswani et al. 2017, eq. 2; Hendrycks and Gimpel 2016;
 Shazeer 2020, eq. 6; Shazeer et al. 2017, eq. 1.
@@ -15,21 +15,27 @@ from transformer_core.analysis.arithmetic.embeddings import same, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward, MixtureOfExperts
 from transformer_core.layers.normalization import RmsNorm
-
-
-def exact_gelu(x: Tensor) -> Tensor:
-    """x Phi(x)."""
-    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+from transformer_core.models.classifier import POOLERS
 
 
 def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
     """Return what a normalisation reads, and which recorded tensor that is."""
     if scope == "mlm_head.norm":
         source, proj = run.wiring("encoder").leaving("encoder"), run.module("mlm_head").transform_proj
-        inside = run[source] @ proj.weight.cpu().double().mT + proj.bias.cpu().double()
-        return exact_gelu(inside), {"u": source}
+        inside = linear(run[source], proj, ("", "", ""), {}).whole((*run[source].shape[:2], len(proj.weight)))
+        return ACTIVATIONS[run.config.head_activation](inside), {"u": source}
+    if scope == "pooler_norm":
+        source, proj = f"{run.config.pooling}_embedding", run.module("pooler_proj")
+        inside = linear(run[source], proj, ("", "", ""), {}).whole(tuple(run[source].shape))
+        return POOLERS[run.config.pooler](inside)[:, None], {"s": source}
     source = run.wiring(scope).normalises(scope)
     return run[source], {"x": source}
+
+
+def projected_embedding(run: Pass, scope: str) -> Computation:
+    """The summed embedding, normalised where the model does so, times the matrix to the stream's width."""
+    source = f"{scope}.{'norm.normalized' if run.config.embedding_norm else 'residual'}"
+    return linear(run[source], run.module(scope).stream_proj, (r"e_{<i>}", "W", "b"), {"e": source})
 
 
 def mean(run: Pass, scope: str) -> Computation:
@@ -100,16 +106,18 @@ def normalized(run: Pass, scope: str) -> Computation:
         "x": x,
         "mu": run[f"{scope}.mean"],
         "deviation": 1 / run[f"{scope}.inverse_deviation"],
-        "b": norm.bias.cpu().double(),
     }
+    symbols, numbers = ("", "") if norm.bias is None else ("+b_{<j>}", "+<b>")
+    if norm.bias is not None:
+        values["b"] = norm.bias.cpu().double()
 
-    def normal(g: Tensor, x: Tensor, mu: Tensor, deviation: Tensor, b: Tensor) -> Tensor:
+    def normal(g: Tensor, x: Tensor, mu: Tensor, deviation: Tensor, b: Tensor | float = 0.0) -> Tensor:
         return g * (x - mu) / deviation + b
 
     root = r"\sigma_{<i>}+\epsilon" if run.config.norm == "unbiased" else r"\sqrt{\sigma_{<i>}^2+\epsilon}"
     return Computation(
-        rf"g_{{<j>}}\cdot\frac{{x_{{<i>,<j>}}-\mu_{{<i>}}}}{{{root}}}+b_{{<j>}}",
-        r"<g>\cdot\frac{<x>-<mu>}{<deviation>}+<b>",
+        rf"g_{{<j>}}\cdot\frac{{x_{{<i>,<j>}}-\mu_{{<i>}}}}{{{root}}}" + symbols,
+        r"<g>\cdot\frac{<x>-<mu>}{<deviation>}" + numbers,
         normal,
         values,
         sources=sources,

@@ -1,7 +1,7 @@
 """The arithmetic of the input: ids, rows of matrices, positions in every scheme, and their sum.
 
 Vaswani et al. 2017, sections 3.4 and 3.5; segments: Devlin et al. 2019, figure 2; rotary: Su et al. 2021, eq. 15;
-ALiBi: Press et al. 2022, section 3.
+ALiBi: Press et al. 2022, section 3; relative: Raffel et al. 2020, section 2.1.
 """
 
 import math
@@ -183,7 +183,11 @@ def rotated_key(run: Pass, scope: str) -> Computation:
 
 
 def position_bias(run: Pass, scope: str) -> Computation:
-    """A head's slope times the distance."""
+    """A head's slope times the distance; or the head's number for the kind of distance."""
+    if (relative := run.module(scope).relative_bias) is not None:
+        bucket = relative.buckets(*run.trace[f"{scope}.position_bias"].shape[1:]).cpu()
+        values = {"x": relative.weight.cpu().double()[bucket].permute(2, 0, 1), "bucket": bucket}
+        return Computation(r"B_{\beta(<j>-<i>),\,<h>}", r"B_{<bucket>,\,<h>}", lambda x, bucket: x, values)
     heads, queries, keys = run.trace[f"{scope}.position_bias"].shape
     whole = 2 ** int(math.log2(heads))
     slopes = [2.0 ** (-8 * (k + 1) / whole) for k in range(whole)]

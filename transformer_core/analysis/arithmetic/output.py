@@ -3,6 +3,7 @@
 Vaswani et al. 2017, section 3.4; Devlin et al. 2019 and their code; Reimers and Gurevych 2019.
 """
 
+import math
 from dataclasses import replace
 
 import torch
@@ -45,21 +46,39 @@ def mean_embedding(run: Pass, scope: str) -> Computation:
     )
 
 
+POOLED = {
+    "tanh": (
+        r"\tanh\left(s\cdot W_{:,<j>}+b_{<j>}\right)",
+        r"\tanh\left(<dot>+<b>\right)",
+        lambda dot, b: torch.tanh(dot + b),
+    ),
+    "relu": (
+        r"\max(0,\,s\cdot W_{:,<j>}+b_{<j>})",
+        r"\max(0,\,<dot>+<b>)",
+        lambda dot, b: torch.relu(dot + b),
+    ),
+    "gelu": (
+        r"u\,\Phi(u),\quad u=s\cdot W_{:,<j>}+b_{<j>}",
+        r"\left(<dot>+<b>\right)\cdot<phi>",
+        lambda dot, b, phi: (dot + b) * phi,
+    ),
+}
+
+
 def pooled(run: Pass, scope: str) -> Computation:
-    """The hyperbolic tangent, or what is above 0, of a linear map of the sentence's vector."""
+    """The hyperbolic tangent, what is above 0, or the GELU, of a linear map of the sentence's vector."""
+    if run.config.pooler_norm and not isinstance(run.model, Bert):
+        source = f"{scope}.pooler_norm.normalized".removeprefix(".")
+        return Computation(r"y_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"y": source})
     proj = run.module("pooler_proj")
     source = "cls_embedding" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
-    bent = run.config.pooler == "relu" and not isinstance(run.model, Bert)
-    name = r"\max(0,\," if bent else r"\tanh\left("
-    end = ")" if bent else r"\right)"
-    return Computation(
-        rf"{name}s\cdot W_{{:,<j>}}+b_{{<j>}}{end}",
-        f"{name}<dot>+<b>{end}",
-        lambda dot, b: torch.relu(dot + b) if bent else torch.tanh(dot + b),
-        {"b": proj.bias.cpu().double()},
-        {"dot": matrix_product(run[source], proj.weight.cpu().double().mT)},
-        {"s": source},
-    )
+    kind = "tanh" if isinstance(run.model, Bert) else run.config.pooler
+    symbols, numbers, function = POOLED[kind]
+    dot = matrix_product(run[source], proj.weight.cpu().double().mT)
+    values = {"b": torch.zeros(1).double() if proj.bias is None else proj.bias.cpu().double()}
+    if kind == "gelu":
+        values["phi"] = (1 + torch.erf((dot.whole + values["b"]) / math.sqrt(2))) / 2
+    return Computation(symbols, numbers, function, values, {"dot": dot}, {"s": source})
 
 
 def transformed(run: Pass, scope: str) -> Computation:
@@ -80,7 +99,10 @@ def logits(run: Pass, scope: str) -> Computation:
         readout = isinstance(run.model, Seq2Seq)
         source = "decoder.readout" if readout else run.wiring("decoder").leaving("decoder")
         proj = run.module("output").proj
-    found = linear(run[source], proj, (r"x_{<i>}", "E^\\top", "b"), {"x": source})
+    x, row = run[source], r"x_{<i>}"
+    if getattr(run.config, "scale_output", False) and not isinstance(run.model, Bert):
+        x, row = x / math.sqrt(x.shape[-1]), r"\frac{x_{<i>}}{\sqrt{d_{model}}}"
+    found = linear(x, proj, (row, "E^\\top", "b"), {"x": source})
     cap = getattr(run.config, "logit_cap", None)
     if cap is None:
         return found

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from transformer_core.analysis.arithmetic import attention, blocks, embeddings, output, recurrent
 from transformer_core.analysis.arithmetic.computation import Cell, Computation, Index, apart, entry, greatest, number
@@ -47,6 +46,7 @@ RULES: dict[str, Rule] = {
     "one_hot": Rule("x", embeddings.one_hot),
     "segment_embedding": Rule("s", embeddings.segment_embedding),
     "position_embedding": Rule("p", embeddings.position_embedding),
+    "projected_embedding": Rule("x", blocks.projected_embedding),
     "residual": Rule("x'", _residual),
     "mean": Rule(r"\mu", blocks.mean),
     "inverse_deviation": Rule("r", blocks.inverse_deviation),
@@ -153,17 +153,23 @@ def step_of(run: Pass, name: str) -> Computation:
     return RULES[leaf].step(run, scope)
 
 
-def _axes(name: str, recorded: Tensor) -> tuple[str, ...]:
-    """Return the names of a tensor's axes; position vectors have one of the batch where its texts differ in them."""
-    axes = site_of(name).axes
-    return ("batch",) * (recorded.dim() - len(axes)) + axes
+def _axes(run: Pass, name: str) -> tuple[str, ...]:
+    """Return the names of a tensor's axes, as they are in this model.
+
+    Position vectors have one of the batch where its texts differ in them; a factorised embedding has its own width.
+    """
+    recorded, axes = run.trace[name], site_of(name).axes
+    axes = ("batch",) * (recorded.dim() - len(axes)) + axes
+    if axes[-1] == "d_model" and recorded.shape[-1] != run.config.d_model:
+        return (*axes[:-1], "d_embedding")
+    return axes
 
 
 def values_of(run: Pass, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return a recorded tensor as the model computed it, and the names of its axes."""
     recorded = run.trace[name]
     values = recorded.float() if recorded.is_floating_point() else recorded
-    return values.cpu().numpy(), _axes(name, recorded)
+    return values.cpu().numpy(), _axes(run, name)
 
 
 @torch.inference_mode()
@@ -194,7 +200,7 @@ def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
         raise ValueError(f"index={index} must lie within {name} of shape {shape}")
     step = step_of(run, name)
     cell = step.cell(index, shape)
-    axes = _axes(name, recorded)
+    axes = _axes(run, name)
     places = tuple(place for axis, place in zip(axes, index, strict=True) if axis not in ("batch", "one"))
     letter = RULES[name.rpartition(".")[2]].letter
     return CellArithmetic(entry(letter, places), cell, number(cell.value), float(recorded[index]), step.sources)

@@ -186,7 +186,7 @@ class SanityCheck:
     Args:
         names: of the measures.
         stages: "trained", "class_map" (with pooler and final norm), "layer3" and so on down, "embedding"; at each, that
-            part is shuffled and all above it.
+            part is shuffled and all above it; layers that are one block make one stage.
         words: (pos,), which tokens are ranked.
         shuffles: how many; the seeds count from `seed`.
     """
@@ -205,7 +205,8 @@ class SanityCheck:
 
 def stages_of(bundle: Bundle) -> tuple[str, ...]:
     """Return the stages of the check, from the trained model to the one that is shuffled down to its embedding."""
-    return ("trained", "class_map", *(f"layer{i}" for i in reversed(range(bundle.config.n_layers))), "embedding")
+    n_blocks = 1 if bundle.config.shared_layers else bundle.config.n_layers
+    return ("trained", "class_map", *(f"layer{i}" for i in reversed(range(n_blocks))), "embedding")
 
 
 @torch.no_grad()
@@ -223,8 +224,9 @@ def cascade(bundle: Bundle, seed: int) -> Iterator[Bundle]:
     model = copy.deepcopy(classifier_of(bundle))
     generator = torch.Generator().manual_seed(seed)
     stack = model.encoder.stack
-    top = [part for part in (model.class_proj, model.pooler_proj, stack.final_norm) if part is not None]
-    for parts in (top, *([layer] for layer in reversed(stack.layers)), [model.encoder.embedding]):
+    above = (model.class_proj, model.pooler_norm, model.pooler_proj, stack.final_norm)
+    top = [part for part in above if part is not None]
+    for parts in (top, *([block] for block in reversed([*stack.layers.children()])), [model.encoder.embedding]):
         for part in parts:
             shuffle(part, generator)
         yield replace(bundle, model=model)

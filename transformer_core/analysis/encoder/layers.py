@@ -16,7 +16,7 @@ from transformer_core.analysis.lens import settled, through_last_norm
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.positions.order_cases import LABELS, best_language
 from transformer_core.bundle import Bundle
-from transformer_core.models.classifier import POOLERS, Classifier
+from transformer_core.models.classifier import Classifier
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import capture
 from transformer_core.progress import counted
@@ -111,9 +111,7 @@ def class_logits(bundle: Bundle, vectors: Tensor) -> Tensor:
         vectors: (..., d_model); returns: (..., class)
     """
     model = classifier_of(bundle)
-    if model.pooler_proj is not None:
-        vectors = POOLERS[model.config.pooler](model.pooler_proj(vectors))
-    return model.class_proj(vectors)
+    return model.class_proj(model.pool(vectors))
 
 
 def winner_and_rival(logits: Tensor) -> tuple[int, int]:

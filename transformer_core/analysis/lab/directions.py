@@ -101,7 +101,7 @@ def _between_classes(bundle: Bundle, site: str, direction: Direction) -> Tensor:
 def _of_neuron(bundle: Bundle, site: str, direction: Direction) -> Tensor:
     stack, layer = site.split(".")[:2]
     name = f"{stack}.stack.layers.{layer.removeprefix('layer')}.feed_forward.outer_proj.weight"
-    weights = dict(bundle.model.named_parameters())
+    weights = dict(bundle.model.named_parameters(remove_duplicate=False))
     if name not in weights:
         raise ValueError(f"source='neuron' needs one feed-forward layer at {site}; this model has none, or a mixture")
     columns = weights[name].detach()  # (d_model, d_ff)
@@ -110,15 +110,20 @@ def _of_neuron(bundle: Bundle, site: str, direction: Direction) -> Tensor:
     return columns[:, direction.index]
 
 
+def has_output_rows(bundle: Bundle) -> bool:
+    """Return whether the output's rows are as wide as the stream: not behind a readout, nor narrower (ELECTRA)."""
+    return bundle.kind != "seq2seq" and (bundle.kind != "bert" or bundle.config.embedding_width is None)
+
+
 def output_rows(bundle: Bundle) -> Tensor:
     """Return the matrix whose rows score the classes, or the tokens. # (outcome, d_model)"""
     model: Any = bundle.model
-    if bundle.kind == "classifier":
-        return model.class_proj.weight.detach()
-    if bundle.kind == "seq2seq":
+    if not has_output_rows(bundle):
         raise ValueError(
             f"source='lens' needs a stream that the output reads; bundle={bundle.name!r} has a readout between"
         )
+    if bundle.kind == "classifier":
+        return model.class_proj.weight.detach()
     if bundle.kind == "bert":
         return model.mlm_head.output.proj.weight.detach()
     output = model.output

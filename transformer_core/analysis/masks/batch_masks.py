@@ -192,7 +192,8 @@ def _embedding_name(bundle: Bundle) -> str:
 def _is_plain(config: ModelConfig) -> bool:
     """Return whether torch's module can compute what this model's attention does."""
     whole = config.projections and not (config.share_query_key or config.share_key_value)
-    usual = config.scoring == "dot_product" and config.scale_scores and config.positions not in ("rotary", "alibi")
+    usual = config.scoring == "dot_product" and config.scale_scores
+    usual &= config.positions not in ("rotary", "alibi", "relative")
     return whole and usual and config.n_heads * (config.d_head or 0) == config.d_model
 
 

@@ -70,15 +70,15 @@ def counted_positions(*, prompt: Prompt, length: int) -> CountedPositions:
         ValueError: length is out of range, or d_model is odd.
     """
     require_range("length", length, 2, LONGEST)
-    part, d_model = input_embedding(prompt.bundle.model), prompt.bundle.config.d_model
+    part, width = input_embedding(prompt.bundle.model), prompt.bundle.config.d_embedding
     ids = list(prompt.encoding.ids)
-    tokens = part.token.weight[ids].cpu().double() * (part.scale or 1.0)  # (token, d_model)
+    tokens = part.token.weight[ids].cpu().double() * (part.scale or 1.0)  # (token, width)
     usual = float(tokens.norm(dim=-1).mean().clamp(min=1e-12))
-    added = torch.stack([positions_by(scheme, length, d_model) for scheme in SCHEMES])  # (scheme, pos, d_model)
-    sums = tokens + added[:, :, None]  # (scheme, pos, token, d_model)
+    added = torch.stack([positions_by(scheme, length, width) for scheme in SCHEMES])  # (scheme, pos, width)
+    sums = tokens + added[:, :, None]  # (scheme, pos, token, width)
     cosines = torch.cosine_similarity(sums, tokens, dim=-1).mean(-1)  # (scheme, pos)
     steps = [
-        [float((rows[1] - rows[0]).norm()) for rows in (positions_by(one, n, d_model) for n in LENGTHS)]
+        [float((rows[1] - rows[0]).norm()) for rows in (positions_by(one, n, width) for n in LENGTHS)]
         for one in SCHEMES
     ]
     return CountedPositions(

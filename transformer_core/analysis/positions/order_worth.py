@@ -41,7 +41,7 @@ def order_edits(
     """Return the edits that give token i the position order[i], or no position where order is None.
 
     Vectors that are added are permuted, or zero. Rotary queries and keys are turned back and then by their new
-    places' angles; ALiBi's penalties take their new places' distances.
+    places' angles; what distance adds to scores (ALiBi, relative) takes their new places' distances.
 
     Args:
         config: the model's.
@@ -69,7 +69,7 @@ def order_edits(
             for layer in range(1 if first else config.n_layers)
             for role in ("query", "key")
         }
-    if config.positions == "alibi":
+    if config.positions in ("alibi", "relative"):
         return {f"{stack}position_bias": penalties}
     return {f"{stack}position_embedding": vectors}
 

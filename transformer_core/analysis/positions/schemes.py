@@ -109,8 +109,8 @@ def score_schemes(
         if not low <= value <= high:
             raise ValueError(f"{name}={value} must be from {low} to {high}")
     ids = torch.full((1, length), encoding.ids[place])
-    vectors, learned_from = _learned_table(config.d_model, length, learned)
-    tables = {"sinusoidal": sinusoidal_table(length, config.d_model), "learned": vectors}
+    vectors, learned_from = _learned_table(config.d_embedding, length, learned)
+    tables = {"sinusoidal": sinusoidal_table(length, config.d_embedding), "learned": vectors}
     query, key = _content(prompt.bundle, ids, head)
     layers: dict[Rotary, list[int]] = {}
     for layer in range(config.n_layers):
@@ -122,7 +122,7 @@ def score_schemes(
         terms=terms,
         scores=np.stack([scores for scores, _ in seen]),
         weights=np.stack([weights for _, weights in seen]),
-        parameters=np.array([config.max_len * config.d_model * (scheme == "learned") for scheme in SCHEMES]),
+        parameters=np.array([config.max_len * config.d_embedding * (scheme == "learned") for scheme in SCHEMES]),
         deviation=np.array([same_distance_spread(values) for values in terms]),
         query=query[0].numpy(),
         key=key[0].numpy(),
@@ -134,13 +134,13 @@ def score_schemes(
     )
 
 
-def _learned_table(d_model: int, length: int, learned: Bundle | None) -> tuple[Tensor, str]:
-    """Return (pos, d_model) with NaN beyond the table's end, and whose it is."""
+def _learned_table(width: int, length: int, learned: Bundle | None) -> tuple[Tensor, str]:
+    """Return (pos, width) with NaN beyond the table's end, and whose it is."""
     trained = None if learned is None else position_vectors(learned)
-    if learned is None or trained is None or trained.weight.shape[1] != d_model:
+    if learned is None or trained is None or trained.weight.shape[1] != width:
         generator = torch.Generator().manual_seed(UNTRAINED_SEED)
-        return torch.randn(length, d_model, generator=generator) * UNTRAINED_DEVIATION, ""
-    table = torch.full((length, d_model), float("nan"))
+        return torch.randn(length, width, generator=generator) * UNTRAINED_DEVIATION, ""
+    table = torch.full((length, width), float("nan"))
     rows = trained.weight.detach().cpu()[:length]
     table[: len(rows)] = rows
     return table, learned.name

@@ -85,7 +85,7 @@ def _vectors(prompt: Prompt) -> tuple[tuple[str, ...], Tensor, Tensor]:
     part = input_embedding(prompt.bundle.model)
     token = part.token.weight.detach()[list(encoding.ids)].float().cpu()
     if part.position is None:
-        return encoding.labels, token, sinusoidal_table(len(encoding), prompt.bundle.config.d_model)
+        return encoding.labels, token, sinusoidal_table(len(encoding), prompt.bundle.config.d_embedding)
     return encoding.labels, token, part.positions_of(one_text(prompt.bundle, encoding)).detach().float().cpu()
 
 
@@ -101,7 +101,7 @@ def token_and_position(*, prompt: Prompt) -> Sums:
     """
     bundle = prompt.bundle
     _, token, position = _vectors(prompt)
-    factor = math.sqrt(bundle.config.d_model)
+    factor = math.sqrt(bundle.config.d_embedding)
     both = torch.stack([token, token * factor])  # (2, pos, d_model)
     total = both + position
     return Sums(
@@ -137,8 +137,9 @@ def adding_is_concatenating(*, prompt: Prompt, place: int) -> Concatenated:
     """Multiply a token's and its position's vector by a model's own projection: added, and one behind the other.
 
     W1 is the query projection of the first layer, without its bias. Where [W1 W2] is free, W2 stands for any other
-    matrix; here it is the key projection of the same layer. Departure: a norm that the model may put before the
-    projection is left out, for it is not linear.
+    matrix; here it is the key projection of the same layer. Of a factorised embedding both are taken with the map to
+    the stream's width, without its bias. Departure: a norm that the model may put before the projection is left out,
+    for it is not linear.
 
     Args:
         prompt: to any model with projections.
@@ -156,9 +157,11 @@ def adding_is_concatenating(*, prompt: Prompt, place: int) -> Concatenated:
     first, second = (proj.weight.detach().float().cpu() for proj in (attention.query_proj, attention.key_proj))
     share, d_head = attention.n_heads // attention.n_kv_heads, attention.d_head
     second = second.unflatten(0, (-1, d_head)).repeat_interleave(share, 0).flatten(0, 1)  # for each head that reads it
-    token = rows[place] * (math.sqrt(bundle.config.d_model) if bundle.config.scale_embeddings else 1.0)
+    if (widened := input_embedding(bundle.model).stream_proj) is not None:
+        first, second = (matrix @ widened.weight.detach().float().cpu() for matrix in (first, second))
+    token = rows[place] * (math.sqrt(bundle.config.d_embedding) if bundle.config.scale_embeddings else 1.0)
     position = positions[place]
-    tied, free = torch.cat([first, first], 1), torch.cat([first, second], 1)  # (d_query, 2 d_model)
+    tied, free = torch.cat([first, first], 1), torch.cat([first, second], 1)  # (d_query, 2 d_embedding)
     together = torch.cat([token, position])
     neighbour = positions[place - 1 if place else min(1, len(labels) - 1)]
     moved = torch.cat([token + position - neighbour, neighbour])

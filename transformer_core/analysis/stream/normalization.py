@@ -17,7 +17,7 @@ from transformer_core.analysis.parts import reading_part
 from transformer_core.bundle import Bundle
 from transformer_core.config import Norm, require_choice, require_index
 from transformer_core.layers.blocks import EncoderBlock
-from transformer_core.layers.normalization import AnyNorm, RmsNorm, make_norm
+from transformer_core.layers.normalization import AnyNorm, RmsNorm, gain_and_bias, make_norm
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 
@@ -92,8 +92,7 @@ def normed_vector(*, prompt: Prompt, layer: int, sublayer: str, token: int, scal
     require_index("token", token, len(encoding))
     trace = read(prompt.bundle, encoding, sites=(before_site, after_site)).trace
     x, recorded = (trace[site][0, token].float().cpu() for site in (before_site, after_site))  # (d_model)
-    gain, eps = norm.weight.detach().float().cpu(), norm.eps
-    bias = torch.zeros_like(gain) if isinstance(norm, RmsNorm) else norm.bias.detach().float().cpu()
+    (gain, bias), eps = (part.float() for part in gain_and_bias(norm)), norm.eps
     shown = variants_of(prompt.bundle.config.norm)
 
     def made(name: str, vector: Tensor) -> Tensor:
@@ -101,6 +100,7 @@ def normed_vector(*, prompt: Prompt, layer: int, sublayer: str, token: int, scal
         variant.weight.data = gain
         if isinstance(variant, RmsNorm):
             return variant(vector) + bias
+        assert variant.bias is not None
         variant.bias.data = bias
         return variant(vector)
 
@@ -142,7 +142,8 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[AnyNorm, str, st
     Of a sublayer with two, it is the first.
 
     Raises:
-        ValueError: there is no such layer or sublayer, or no final norm since the model is post-norm.
+        ValueError: there is no such layer or sublayer, or no norm: a final one, since the model is post-norm, or one
+            before the first layer's attention.
     """
     require_choice("sublayer", sublayer, SUBLAYERS)
     config, stack = bundle.config, reading_part(bundle.model).stack
@@ -157,7 +158,8 @@ def norm_at(bundle: Bundle, layer: int, sublayer: str) -> tuple[AnyNorm, str, st
     around = block.self_attention_norm if sublayer == "self_attention" else block.feed_forward_norm
     scope = bundle.reader.wiring.norm(bundle.reader.site(f"layer{layer}.{sublayer}"))
     norm = around.norm or around.output_norm
-    assert norm is not None
+    if norm is None:
+        raise ValueError(f"layer={layer} has no norm before its {sublayer} in {bundle.name}; the embedding has one")
     return norm, bundle.reader.wiring.normalises(scope), f"{scope}.normalized"
 
 

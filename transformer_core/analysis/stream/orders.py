@@ -21,7 +21,7 @@ from transformer_core.analysis.stream.residual_sum import (
 )
 from transformer_core.bundle import Bundle
 from transformer_core.config import NormOrder, require_choice, require_index
-from transformer_core.layers.normalization import LayerNorm, RmsNorm, UnbiasedNorm
+from transformer_core.layers.normalization import LayerNorm, RmsNorm, UnbiasedNorm, gain_and_bias
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -233,7 +233,7 @@ def sublayer_steps(*, prompt: Prompt, layer: int, sublayer: str, token: int) -> 
     into = before[token]  # (d_model)
     mean, deviation = into.mean(), _divisor(norm, into)
     standard = (into - mean) / deviation
-    gain, bias = norm.weight.detach().cpu().double(), norm.bias.detach().cpu().double()
+    gain, bias = (part.double() for part in gain_and_bias(norm))
     normed = vectors_at(trace, norm_at(bundle, layer, sublayer)[2])[token]
     there = {"input": x, "written": written, "sum": total, "standard": standard, "normed": normed}
     steps = STEPS[bundle.config.norm_order]

@@ -16,7 +16,7 @@ from transformer_core.analysis.parts import reading_part
 from transformer_core.analysis.stream.normalization import norm_at
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_index
-from transformer_core.layers.normalization import RmsNorm
+from transformer_core.layers.normalization import RmsNorm, gain_and_bias
 from transformer_core.probe import Probe
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -132,7 +132,7 @@ def stream_sum(*, prompt: Prompt, token: int) -> StreamSum:
             shifts = shifts * gain
             if not isinstance(norm, RmsNorm):
                 mean = vectors_at(trace, f"{scope}.norm.mean")[token]
-                shifts = shifts - mean * gain + norm.bias.detach().cpu().double()
+                shifts = shifts - mean * gain + gain_and_bias(norm)[1].double()
     if config.norm_order == "post":
         parts["norm_shifts"] = shifts
     contributions = torch.stack(list(parts.values()))  # (part, d_model)
@@ -176,6 +176,8 @@ def growth_in(bundle: Bundle, trace: Trace) -> StreamGrowth:
 
 
 def _embedding_parts(bundle: Bundle, trace: Trace, token: int) -> dict[str, Tensor]:
+    if bundle.config.embedding_width is not None:
+        return {"projected_embedding": vectors_at(trace, bundle.reader.stages[0])[token]}
     if bundle.config.embedding_norm:
         return {"normed_embedding": vectors_at(trace, bundle.reader.stages[0])[token]}
     scope = bundle.reader.site("embedding")

@@ -108,7 +108,8 @@ def _layer(trace: Trace, number: int, bundle: Bundle) -> LayerAttention:
 
     turned = "rotated_" if config.positions == "rotary" else ""
     scores = tensor("scores")
-    bias = trace[f"{scope}.position_bias"].float().cpu() if config.positions == "alibi" else torch.zeros_like(scores)
+    added = f"{scope}.position_bias"
+    bias = trace[added].float().cpu() if added in trace else torch.zeros_like(scores)
     return LayerAttention(
         trace[read_there][0].float().cpu(),
         tensor(f"{turned}query"),

@@ -31,7 +31,7 @@ class Seq2Seq(nn.Module):
         self.embedding = Embedding(config.vocab_size, config.d_model)
         self.encoder = make_layer(config.unit, config.d_model, config.d_hidden, bidirectional=config.bidirectional)
         self.decoder = RecurrentDecoder(config)
-        self.output = WordScores(self.embedding, tied=config.tied_output, bias=False)
+        self.output = WordScores(self.embedding, config.d_model, tied=config.tied_output, bias=False)
         self.dropout = Dropout(config.dropout)
         self.scale = math.sqrt(config.d_model)
         initialize_recurrent(self, self.embedding, config.initial_deviation)
