@@ -62,7 +62,8 @@ def _picture(view: View, values: Values) -> Live:
     )
     kinds = ("accepted", "refused", "unread", "own")
     words = {name: t(f"gpt.draft_{name}") for name in (*kinds, "pass", "place", "token", "kind")}
-    chart = drafted_passes(answer.value.passes, words, columns=values[LENGTH] + 1)
+    passes = [(one.guessed, one.accepted, one.own) for one in answer.value.passes]
+    chart = drafted_passes(passes, words, columns=values[LENGTH] + 1)
     return Live(drawings=(Drawing("gpt_drafted", chart, answer, "gpt_drafts", t("gpt.draft_label")),))
 
 

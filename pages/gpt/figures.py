@@ -15,7 +15,6 @@ from pages.figures.lens import stage_axis, stage_names
 from pages.figures.likeliest import CHANCE, REST, ROOM, distinct
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
 from pages.figures.token_strip import PLACE, WHITE, shortened
-from transformer_core.analysis.gpt.draft import DraftedPass
 
 DRAFT_HUES = {"accepted": "#1c7a41", "own": "#2f62b8", "refused": HUES["key"], "unread": "#8d8996"}
 PASS, PASS_ROOM = 26, 110  # pixels of a row, and of what stands around them
@@ -148,17 +147,20 @@ def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, wor
     )
 
 
-def drafted_passes(passes: Sequence[DraftedPass], words: Mapping[str, str], *, columns: int) -> Filled:
+def drafted_passes(
+    passes: Sequence[tuple[Sequence[str], int, str]], words: Mapping[str, str], *, columns: int
+) -> Filled:
     """Draw each pass of the large model as a row: what it writes, and then, pale, what it refused.
 
     Args:
+        passes: labels of the proposed tokens, how many are accepted, and the label of the model's own.
         words: accepted, own, refused, unread (proposed after a refused one); pass, place, token, kind.
         columns: the most tokens that stand in a row.
     """
     cells = []
-    for number, one in enumerate(passes, 1):
-        written = [(label, "accepted") for label in one.guessed[: one.accepted]] + [(one.own, "own")]
-        dropped = zip(one.guessed[one.accepted :], ("refused", *["unread"] * len(one.guessed)), strict=False)
+    for number, (guessed, accepted, own) in enumerate(passes, 1):
+        written = [(label, "accepted") for label in guessed[:accepted]] + [(own, "own")]
+        dropped = zip(guessed[accepted:], ("refused", *["unread"] * len(guessed)), strict=False)
         cells += [(number, place, *cell) for place, cell in enumerate((*written, *dropped), 1)]
     rows, places, labels, kinds = zip(*cells, strict=True)
     data = records(

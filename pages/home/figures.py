@@ -9,12 +9,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
-from typing import Self
 
 import numpy as np
 from PIL import Image
-
-from transformer_core.config import ModelConfig
 
 WIDTH, HEIGHT = 1180, 300
 STREAM_Y, BRANCH_Y, MEMORY_Y = 214, 92, 292
@@ -196,13 +193,6 @@ class Drawing:
         )
 
 
-ALIKE = (
-    *("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "n_classes", "n_segments", "positions", "norm_order"),
-    *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel", "n_experts", "n_active_experts"),
-    "d_embedding",
-)
-
-
 @dataclass(frozen=True)
 class Architecture:
     """Sizes of a model, and of one sentence.
@@ -245,18 +235,6 @@ class Architecture:
     n_experts: int = 0
     n_active_experts: int = 0
     d_embedding: int = 0
-
-    @classmethod
-    def of(cls, config: ModelConfig, kind: str, n_tokens: int) -> Self:
-        """Return the sizes of a config, and of a sentence of so many tokens."""
-        return cls(
-            kind=kind,
-            n_tokens=n_tokens,
-            d_head=config.d_head or config.d_model // config.n_heads,
-            target_vocab_size=config.target_vocab_size or config.vocab_size,
-            n_kv_heads=config.kv_heads,
-            **{name: getattr(config, name) for name in ALIKE},
-        )
 
 
 @dataclass(frozen=True)

@@ -183,8 +183,8 @@ def _bert_sizes(settings: ConfigJson) -> dict[str, Any]:
 
 def _bert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
     values = _common(settings, kind, shapes, "tanh", "classifier") | _bert_sizes(settings)
-    values["head_activation"] = values["activation"]
     if kind == "bert":
+        values["head_activation"] = values["activation"]
         both_heads = settings.get("architectures") == ["BertForPreTraining"]
         values["pair_head"] = both_heads or all(name in shapes for name in PAIR_HEAD)
     return values
@@ -214,8 +214,7 @@ def _distilbert(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, An
         "dropout": settings.get("dropout", 0.1),
         "norm_eps": 1e-12,
         "activation": activation,
-        "head_activation": activation,
-        "pair_head": kind != "bert",
+        **({"head_activation": activation, "pair_head": False} if kind == "bert" else {}),
     }
 
 

@@ -1,9 +1,11 @@
 """The ladder since 2017: its models, what they came to, and both ways of computing a token."""
 
+import gzip
 import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +28,10 @@ from transformer_core.bundle import Bundle
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
+from transformer_core.recipes import ladder as command
 
 TEXT = "a cat sat on a mat"
+STORY = "Once there was a dog. It ran to the hill. It saw a bird! The bird flew away."
 TOKENIZER = small_tokenizer()
 HEAD = {"command": "c", "file": "f", "steps": 1, "tokens": 1, "asked": 1}
 
@@ -194,3 +198,38 @@ def test_a_wrong_rung_layer_or_place_is_named() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             both_ways(**asked | wrong)
+
+
+def test_the_ladder_goes_on_where_it_was_interrupted_and_ends_in_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("train", "val"):
+        with gzip.open(tmp_path / f"tinystories.{part}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.write(f"{json.dumps({'text': STORY})}\n" * 4)
+    asked = ["--data", str(tmp_path), "--quick"]
+    assert command.main([*asked, f"--out={tmp_path / 'whole.json'}"]) == 0
+    whole = ladder_measured(tmp_path / "whole.json")
+    assert {run.rung for run in whole.runs} == set(NAMES)
+    assert len({run.nats for run in whole.runs}) > len(NAMES)
+    trained: list[object] = []
+    train = command.train_rung
+
+    def some(*arguments: Any) -> Gpt:
+        if len(trained) == 5:
+            raise ValueError("interrupted here")
+        trained.append(arguments)
+        return train(*arguments)
+
+    monkeypatch.setattr(command, "train_rung", some)
+    work = [f"--out={tmp_path / 'again.json'}", f"--work={tmp_path / 'work.jsonl'}"]
+    assert command.main([*asked, *work]) == 2
+    monkeypatch.setattr(command, "train_rung", train)
+    assert command.main([*asked, *work]) == 0
+    assert ladder_measured(tmp_path / "again.json").runs == whole.runs
+
+
+def test_the_ladder_without_stories_says_so_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--data", str(tmp_path), "--out", str(tmp_path / "ladder.json")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("ladder: ")
+    assert said.endswith(f"--data {tmp_path} and its folders hold no {command.FILES[0]}\n")

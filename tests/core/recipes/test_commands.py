@@ -20,7 +20,6 @@ import torch
 from tests.helpers import nightly_but
 from tests.helpers.engine import separable
 from tests.helpers.verses import verse
-from transformer_core.analysis.gpt.ladder import NAMES, ladder_measured
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
@@ -34,7 +33,6 @@ from transformer_core.recipes import (
     command,
     gpt,
     gpt_poem,
-    ladder,
     lm,
     sentiment,
     seq2seq,
@@ -57,8 +55,7 @@ RECIPES = {
     "seq2seq": (seq2seq.main, []),
     "plain": (seq2seq.main, ["--plain"]),
     "bert": (bert.main, []),
-    "gpt": (gpt.main, []),
-    "gpt-today": (gpt.main, ["gpt-today"]),
+    **{name: (gpt.main, [name]) for name in ("gpt", "gpt-today")},
     "gpt-char": (lm.main, ["gpt"]),
     "gpt-poem": (gpt_poem.main, []),
     **{f"lm-{unit}": (lm.main, [unit]) for unit in lm.NETWORKS},
@@ -451,32 +448,3 @@ def test_nothing_that_is_set_aside_is_learned_from(data) -> None:
         assert (len(kind.choice), len(kind.test)) == (20, 40)
         assert not {example.text.casefold() for example in kind.read} & (texts[1] | texts[2])
     assert not kinds[3].test
-
-
-def test_the_ladder_goes_on_where_it_was_interrupted_and_ends_in_the_same_file(data, tmp_path, monkeypatch) -> None:
-    asked = ["--data", str(data), "--quick"]
-    assert ladder.main([*asked, f"--out={tmp_path / 'whole.json'}"]) == 0
-    whole = ladder_measured(tmp_path / "whole.json")
-    assert {run.rung for run in whole.runs} == set(NAMES)
-    assert len({run.nats for run in whole.runs}) > len(NAMES)
-    trained, train = [], ladder.train_rung
-
-    def some(*arguments):
-        if len(trained) == 5:
-            raise ValueError("interrupted here")
-        trained.append(arguments)
-        return train(*arguments)
-
-    monkeypatch.setattr(ladder, "train_rung", some)
-    work = [f"--out={tmp_path / 'again.json'}", f"--work={tmp_path / 'work.jsonl'}"]
-    assert ladder.main([*asked, *work]) == 2
-    monkeypatch.setattr(ladder, "train_rung", train)
-    assert ladder.main([*asked, *work]) == 0
-    assert ladder_measured(tmp_path / "again.json").runs == whole.runs
-
-
-def test_the_ladder_without_stories_says_so_in_one_line(tmp_path, capsys) -> None:
-    assert ladder.main(["--data", str(tmp_path), "--out", str(tmp_path / "ladder.json")]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("ladder: ")
-    assert said.endswith(f"--data {tmp_path} and its folders hold no {ladder.FILES[0]}\n")

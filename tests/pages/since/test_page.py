@@ -7,7 +7,7 @@ import pytest
 from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import LANGUAGES, words
-from pages.since.page import CHANGED, EQUATIONS, twins
+from pages.since.change import CHANGED, EQUATIONS, twins
 from tests.helpers.pages import asks, run, told
 from transformer_core.analysis.gpt.ladder import NAMES, RUNGS, config_at, ladder
 from transformer_core.analysis.gpt.rungs import WAYS, both_ways, cost_of
