@@ -18,10 +18,17 @@ from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.feed_forward.mixture import Routing, WithoutExpert, routing, without_expert
 
+
+def _busiest(view: View) -> int:
+    """Return the expert of the chosen layer that reads most tokens."""
+    return int(ask_once(routing, prompt=view.prompt, layer=LAYER.read(view), without=None).value.load.argmax())
+
+
 EXPERT = Choice(
     "feed_forward_expert",
     lambda view: range(max(1, view.bundle.config.n_experts)),
     label="feed_forward.expert",
+    default=_busiest,
     kind=int,
 )
 AWAY = Switch("feed_forward_away", False, label="feed_forward.away")

@@ -24,7 +24,6 @@ ROLES: dict[str, Role] = {
     "position_bias": "positions",
 }  # all others: residual
 ROLES |= {"normalized_query": "query", "normalized_key": "key", "uncapped_scores": "weights"}
-ROLES |= dict.fromkeys(("router_scores", "router_probabilities", "expert_weights"), "weights")
 HEAD_AXES = frozenset(("head", "kv_head", "each_expert"))
 
 

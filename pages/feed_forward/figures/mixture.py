@@ -44,8 +44,8 @@ def routing_figure(
         tuple(Panel(name, words[name], values, Scale.of("probability")) for name, values in panels.items()),
         Axis(words["token"], labels),
         Axis(words["expert"], tuple(map(str, range(probabilities.shape[1])))),
-        ui,
-        role="weights",
+        {**ui, "masked": words["not_chosen"]},
+        role="residual",
         detail="exact",
         cell=cell,
         cell_panel=1,
@@ -79,15 +79,15 @@ def expert_bars(
     experts = records(expert=list(map(str, range(len(values)))), value=values, which=which, place=range(len(values)))
     said, height = level or ("", 0.0)
     return Filled(
-        _bars(words["expert"], up, names, levelled=level is not None),
-        {"experts": experts} | ({"level": records(level=[height], word=[said])} if level else {}),
+        _bars(words["expert"], up, names, said),
+        {"experts": experts} | ({"level": records(level=[height], word=[said])} if said else {}),
         height=HEIGHT,
     )
 
 
 @form
-def _bars(expert: str, up: str, names: tuple[str, str], *, levelled: bool) -> Chart:
-    hue = alt.Scale(domain=list(names), range=[HUES["weights"], HUES["residual"]])
+def _bars(expert: str, up: str, names: tuple[str, str], level: str) -> Chart:
+    hue = alt.Scale(domain=list(names), range=[HUES["positions"], HUES["residual"]])
     across = alt.X("expert:N", title=expert, sort=in_order("place"), axis=alt.Axis(labelAngle=0, labelOverlap=True))
     bars = (
         named("experts")
@@ -99,8 +99,9 @@ def _bars(expert: str, up: str, names: tuple[str, str], *, levelled: bool) -> Ch
             tooltip=["expert:N", "which:N", alt.Tooltip("value:Q", title=up, format=".4~g")],
         )
     )
-    if not levelled:
+    if not level:
         return bars
-    line = named("level").mark_rule(color=GREY, strokeDash=[5, 4]).encode(y="level:Q")
-    text = named("level").mark_text(align="right", baseline="bottom", dx=-4, dy=-3, color=GREY)
-    return alt.layer(bars, line, text.encode(y="level:Q", x=alt.value("width"), text="word:N"))
+    dashes = alt.Scale(domain=[level], range=[[5, 4]])
+    legend = alt.Legend(title=None, orient="top", labelLimit=320)
+    line = named("level").mark_rule(color=GREY, strokeWidth=1.5)
+    return alt.layer(bars, line.encode(y="level:Q", strokeDash=alt.StrokeDash("word:N", scale=dashes, legend=legend)))
