@@ -1,8 +1,8 @@
 """GPTs of stories and captions: `python -m transformer_core.recipes.gpt [MODEL] --data DIR` trains and writes a bundle.
 
 MODEL is gpt (Radford et al. 2018, section 3.1); gpt-today, the same text, vocabulary, steps and size within 1 %, with
-the choices of Llama 3 (Dubey et al. 2024, section 3.2; the papers are named in ModelConfig); or gpt-draft, the same at
-an eighth of the size, which proposes words to the other two.
+the choices of Llama 3 (Dubey et al. 2024, section 3.2; the papers are named in ModelConfig); or gpt-draft, an eighth as
+large and a third as long trained, which proposes words to the other two.
 """
 
 import argparse
@@ -74,7 +74,7 @@ SMALL = {"d_model": 64, "n_heads": 2, "n_kv_heads": 1, "d_ff": 176, "n_layers": 
 MODELS = {
     "gpt": FULL,
     "gpt-today": replace(FULL, model=replace(FULL.model, **TODAY, n_kv_heads=2, d_ff=608)),
-    "gpt-draft": replace(FULL, model=replace(FULL.model, **TODAY | SMALL)),
+    "gpt-draft": replace(FULL, model=replace(FULL.model, **TODAY | SMALL), training=replace(FULL.training, epochs=1)),
 }
 
 
