@@ -13,6 +13,7 @@ from tests.helpers.pages import asks, matrices, metrics, minus, repeats, run, to
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
 from transformer_core.analysis.feed_forward.convolution import as_convolution
+from transformer_core.analysis.feed_forward.mixture import routing, without_expert
 from transformer_core.analysis.feed_forward.neurons import corpus_neurons, neurons, without_neuron
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
 from transformer_core.bundle import Bundle
@@ -131,3 +132,30 @@ def test_gate_up_and_product_stand_together_with_the_arithmetic_of_a_neuron(
     for part in (found.pre_activation, *halves):
         assert significant(float(part[place, neuron]), 4) in header["note"]
     assert bundle.tokenizer.encode(text).labels[place] in header["note"]
+
+
+def test_a_mixture_says_which_experts_read_the_chosen_token_and_what_is_without_one(opened_odd: Callable) -> None:
+    bundle = opened_odd("gpt", "mixture")
+    query = {"model": bundle.name, "feed_forward_part": "mixture", "layer": "1", "feed_forward_token": "3"}
+    app = run("feed_forward", text=TEXT, **query)
+    prompt = Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT)))
+    found = routing(prompt=prompt, layer=1)
+    expert = int(found.load.argmax())
+    (_, arrays), *_ = matrices(app)
+    weights = arrays["expert_weight"]
+    np.testing.assert_allclose(arrays["router_probability"], found.probabilities, atol=1e-6)
+    np.testing.assert_array_equal(np.isnan(weights), found.weights == 0)
+    said = told(app)
+    assert all(f"{one} ({found.weights[3, one]:.3f})" in said for one in found.weights[3].nonzero()[0])
+    asks(app)[0].set_value("nothing").run()
+    lost = without_expert(prompt=prompt, layer=1, expert=expert)
+    assert minus(f"**{lost.moved:+.3f}**") in told(app)
+    assert minus(f"**{lost.moves[lost.alike]:+.3f}**") in told(app)
+
+
+def test_parts_on_one_inside_say_so_of_a_mixture_and_the_mixture_of_a_dense_model(opened_odd: Callable) -> None:
+    bundle = opened_odd("gpt", "mixture")
+    app = run("feed_forward", model=bundle.name, feed_forward_part="neurons")
+    assert words("en")["outcome.needs_dense"].format(name=bundle.name) in [info.value for info in app.info]
+    app = run("feed_forward", feed_forward_part="mixture")
+    assert words("en")["feed_forward.needs_mixture"].format(name="sentiment") in [info.value for info in app.info]
