@@ -36,7 +36,7 @@ AWAY = Switch("feed_forward_away", False, label="feed_forward.away")
 
 def _picture(view: View, values: Values) -> Live:
     """Return the router's choices, those for the chosen token as bars, and how many tokens each expert reads."""
-    layer, token, expert, away = (values[control] for control in (LAYER, TOKEN, EXPERT, AWAY))
+    layer, token, expert, away = values[LAYER], values[TOKEN], values[EXPERT], values[AWAY]
     answer = ask_once(routing, prompt=view.prompt, layer=layer, without=expert if away else None)
     found, words = answer.value, strings("feed_forward")
     named = plain(view.encoding.labels[token])

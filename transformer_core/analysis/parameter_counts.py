@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from torch import nn
 
 from transformer_core.bundle import Bundle
 
@@ -47,12 +48,17 @@ def _part_of(name: str) -> str:
 
 def count_parts(*, bundle: Bundle) -> Inventory:
     """Count the parameters of a model by the part they belong to."""
+    return parts_counted(bundle.model, bundle.config.n_active_experts)
+
+
+def parts_counted(model: nn.Module, n_active_experts: int) -> Inventory:
+    """Count as count_parts, of a model whose tokens choose so many experts."""
     counts: dict[str, int] = {}
     idle: dict[str, int] = {}
-    for name, parameter in bundle.model.named_parameters():
+    for name, parameter in model.named_parameters():
         part, expert = _part_of(name), EXPERT.search(name)
         counts[part] = counts.get(part, 0) + parameter.numel()
-        if expert and int(expert[1]) >= bundle.config.n_active_experts:  # all experts have one size
+        if expert and int(expert[1]) >= n_active_experts:  # all experts have one size
             idle[part] = idle.get(part, 0) + parameter.numel()
     ordered = sorted(counts, key=counts.__getitem__, reverse=True)
     active = np.array([counts[part] - idle.get(part, 0) for part in ordered])

@@ -42,10 +42,10 @@ def train_rung(config: ModelConfig, windows: Windows, training: TrainConfig) -> 
     def batches(epoch: int) -> Iterable[torch.Tensor]:
         return (batch.long() for batch in windows.epoch(epoch))
 
-    run = Run(Gpt(config), objective, batches, steps_per_epoch=len(windows), config=training)
-    for _ in run.steps():
+    model = Gpt(config)
+    for _ in Run(model, objective, batches, steps_per_epoch=len(windows), config=training).steps():
         pass
-    return run.model.eval().requires_grad_(False)
+    return model.eval().requires_grad_(False)
 
 
 def measure_ladder(data: Path, out: Path, work: Path | None, *, quick: bool) -> None:

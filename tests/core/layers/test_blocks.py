@@ -12,7 +12,7 @@ from tests.helpers import torch_twins
 from tests.helpers.engine import close, exactly, lively, made, padded_ids, tiny
 from transformer_core.layers.blocks import DecoderBlock, EncoderBlock, Stack
 from transformer_core.layers.dropout import Dropout, drop
-from transformer_core.layers.feed_forward import FeedForward, MixtureOfExperts, gelu, gelu_tanh, relu
+from transformer_core.layers.feed_forward import FeedForward, gelu, gelu_tanh, relu
 from transformer_core.layers.initialization import initialize
 from transformer_core.layers.masks import causal_mask
 from transformer_core.layers.normalization import LayerNorm, UnbiasedNorm, make_norm
@@ -96,67 +96,6 @@ def test_an_unknown_activation_is_named():
     message = "activation='swish' is unknown; it must be one of 'relu', 'gelu', 'gelu_tanh', 'silu'"
     with pytest.raises(ValueError, match=exactly(message)):
         FeedForward(6, 10, activation="swish")
-
-
-MIXED = {"n_experts": 5, "n_active_experts": 2}
-
-
-@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-@pytest.mark.parametrize("sums_to_one", [False, True])
-@pytest.mark.parametrize("gated", [False, True])
-def test_a_mixture_is_the_sum_of_the_likeliest_experts(path, sums_to_one, gated):
-    shared = {"shared_d_ff": 7, "shared_gate": gated}
-    mixture, _ = built(MixtureOfExperts, **MIXED, **shared, gated=gated, expert_weights_sum_to_one=sums_to_one)
-    x, _ = streams()
-    expected = torch.zeros_like(x)
-    for row, place in ((row, place) for row in range(2) for place in range(5)):
-        token = x[row, place]
-        shares = mixture.router(token).softmax(0)
-        first, second = shares.argsort(descending=True)[:2].tolist()
-        whole = shares[first] + shares[second] if sums_to_one else 1.0
-        expected[row, place] = sum(shares[one] / whole * mixture.experts[one](token) for one in (first, second))
-        gate = torch.sigmoid(mixture.shared_gate(token)) if gated else 1.0
-        expected[row, place] += gate * mixture.shared(token)
-    close(mixture(x, probe=path()), expected)
-
-
-@every_path
-def test_an_expert_computes_the_tokens_that_chose_it_alone(path):
-    mixture, _ = built(MixtureOfExperts, **MIXED)
-    x, _ = streams()
-    with torch.no_grad():
-        mixture.router.weight[3] = 0
-        mixture.router.weight[:3] = torch.stack([x[0, 0], x[0, 1], x[0, 0] + x[0, 1]])
-    before = mixture(x[:1, :2])
-    for expert in (3, 4):
-        for weight in mixture.experts[expert].parameters():
-            nn.init.constant_(weight, torch.nan)
-    probe = path()
-    close(mixture(x[:1, :2], probe=probe), before)
-    if probe is not SILENT:
-        weights, outputs = probe.trace["expert_weights"], probe.trace["expert_outputs"]
-        assert ((weights > 0).sum(-1) == 2).all()
-        assert torch.equal(outputs.abs().sum(-1) > 0, weights.mT > 0)
-
-
-def test_an_expert_whose_score_is_minus_infinity_gives_its_tokens_to_the_next():
-    mixture, _ = built(MixtureOfExperts, **MIXED)
-    x, _ = streams()
-
-    def away(scores):
-        scores[..., 2] = -torch.inf
-        return scores
-
-    usual, without = Probe(), Probe(edits={"router_scores": away})
-    mixture(x, probe=usual), mixture(x, probe=without)
-    before, after = (probe.trace["expert_weights"] > 0 for probe in (usual, without))
-    moved = before[..., 2]
-    assert moved.any()
-    assert not after[..., 2].any()
-    assert (after.sum(-1) == 2).all()
-    assert torch.equal(after[~moved], before[~moved])
-    third = usual.trace["router_probabilities"].argsort(-1, descending=True)[..., 2:3]
-    assert after.gather(-1, third)[moved].all()
 
 
 @given(st.integers(2, 40), st.floats(1e-8, 0.1), st.floats(-100, 100), st.floats(0.01, 100))

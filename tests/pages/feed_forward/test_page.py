@@ -151,11 +151,3 @@ def test_a_mixture_says_which_experts_read_the_chosen_token_and_what_is_without_
     lost = without_expert(prompt=prompt, layer=1, expert=expert)
     assert minus(f"**{lost.moved:+.3f}**") in told(app)
     assert minus(f"**{lost.moves[lost.alike]:+.3f}**") in told(app)
-
-
-def test_parts_on_one_inside_say_so_of_a_mixture_and_the_mixture_of_a_dense_model(opened_odd: Callable) -> None:
-    bundle = opened_odd("gpt", "mixture")
-    app = run("feed_forward", model=bundle.name, feed_forward_part="neurons")
-    assert words("en")["outcome.needs_dense"].format(name=bundle.name) in [info.value for info in app.info]
-    app = run("feed_forward", feed_forward_part="mixture")
-    assert words("en")["feed_forward.needs_mixture"].format(name="sentiment") in [info.value for info in app.info]

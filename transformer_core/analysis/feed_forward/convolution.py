@@ -76,10 +76,11 @@ def as_convolution(*, prompt: Prompt, layer: int) -> Convolution:
     into, out = bundle.reader.wiring.into(scope), f"{scope}.output"
     trace = read(bundle, prompt.encoding, sites=(into, out)).trace
     block = cast(EncoderBlock, reading_part(bundle.model).stack.layers[layer])
+    dense = cast(FeedForward, block.feed_forward)
     x, recorded = trace[into], trace[out][0]  # (1, pos, d_model) and (pos, d_model)
-    again, backwards = convolved(block.feed_forward, x)[0], convolved(block.feed_forward, x.flip(1)).flip(1)[0]
+    again, backwards = convolved(dense, x)[0], convolved(dense, x.flip(1)).flip(1)[0]
     apart = (again - recorded).abs().amax(-1)
-    projections = (block.feed_forward.gate_proj, block.feed_forward.inner_proj, block.feed_forward.outer_proj)
+    projections = (dense.gate_proj, dense.inner_proj, dense.outer_proj)
     return Convolution(
         recorded.float().cpu().numpy(),
         again.float().cpu().numpy(),

@@ -14,11 +14,12 @@ from torch import Tensor
 from transformer_core.analysis.gpt.cache import bytes_kept
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device
 from transformer_core.analysis.gpt.ladder import NAMES, config_at
-from transformer_core.analysis.parameter_counts import count_parts
+from transformer_core.analysis.parameter_counts import parts_counted
 from transformer_core.analysis.positions.schemes import SCHEMES, same_distance_spread, score_schemes
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig, require_choice, require_index
-from transformer_core.layers.feed_forward import ACTIVATIONS
+from transformer_core.layers.blocks import EncoderBlock
+from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward
 from transformer_core.models import Gpt
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import capture
@@ -51,7 +52,7 @@ def cost_of(config: ModelConfig) -> Cost:
     """Return what a GPT of a config takes; nothing is computed."""
     with torch.device("meta"):
         model = Gpt(config)
-    counts = count_parts(bundle=Bundle("ladder", model, None))
+    counts = parts_counted(model, config.n_active_experts)
     mapped = sum(module.weight.numel() for module in model.modules() if isinstance(module, Linear))
     idle = int(counts.counts.sum() - counts.active.sum())
     return Cost(
@@ -122,6 +123,13 @@ class _Asked:
         return self.read(f"decoder.layer{self.layer}.feed_forward.{name}")[self.place]
 
     @property
+    def block(self) -> EncoderBlock:
+        """The layer."""
+        block = gpt_of(self.prompt.bundle).decoder.stack.layers[self.layer]
+        assert isinstance(block, EncoderBlock)
+        return block
+
+    @property
     def stream(self) -> Tensor:
         """The residual stream as it enters the layer, (pos, d_model)."""
         return self.read(f"decoder.layer{self.layer - 1}.residual" if self.layer else "decoder.embedding.residual")
@@ -129,7 +137,7 @@ class _Asked:
 
 def _pre(asked: _Asked) -> list[Measure]:
     """Apply the layer's attention and a plain norm in both orders."""
-    x, attention = asked.stream, gpt_of(asked.prompt.bundle).decoder.stack.layers[asked.layer].self_attention
+    x, attention = asked.stream, asked.block.self_attention
     device = next(attention.parameters()).device
 
     def attend(read: Tensor) -> Tensor:
@@ -206,9 +214,9 @@ def grouped_heads(config: ModelConfig) -> int:
 
 
 def _unbiased(asked: _Asked) -> list[Measure]:
-    block = gpt_of(asked.prompt.bundle).decoder.stack.layers[asked.layer]
-    biases = [one.bias for one in block.modules() if isinstance(one, Linear) and one.bias is not None]
-    own = None if asked.config.n_experts else (block.feed_forward.gate_proj or block.feed_forward.inner_proj).bias
+    layer = asked.block.feed_forward
+    biases = [one.bias for one in asked.block.modules() if isinstance(one, Linear) and one.bias is not None]
+    own = (layer.gate_proj or layer.inner_proj).bias if isinstance(layer, FeedForward) else None
     share = 0.0 if own is None else float(own.abs().mean() / asked.inside("pre_activation").abs().mean())
     return [Measure("count", float(sum(bias.numel() for bias in biases)), 0.0), Measure("share", share, 0.0)]
 
