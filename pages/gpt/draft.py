@@ -23,7 +23,7 @@ SMALLEST_FIRST = "gpt-draft"
 
 def _drafters(view: View) -> dict[str, str]:
     """Return what can propose: models of the same vocabulary, the model's first layers, and the text itself."""
-    names = sorted(with_same_vocabulary(view.name), key=lambda name: name != SMALLEST_FIRST)
+    names = sorted(with_same_vocabulary(view.bundle.name), key=lambda name: name != SMALLEST_FIRST)
     own = {LAYERS: t("gpt.draft_layers")} if view.bundle.config.n_layers > 1 else {}
     return {name: called(name) for name in names} | own | {TEXT: t("gpt.draft_text")}
 

@@ -57,6 +57,13 @@ VERSES = (
     Example("My lord, I prithe", "next", "e"),
     Example("What is thy nam", "next", "e"),
 )
+STORIES = (
+    Example("Once upon a time, there was a little", "next", "girl"),
+    Example("One day, a little girl named Lily went to the", "next", "park"),
+    Example("A man is wearing a black shirt and blue", "next", "jeans"),
+    Example("Lily had a dog. The dog's name was", "next", "Spot"),
+    Example("The sun was shining and the birds were", "open"),
+)
 SENTENCES = {
     "sentiment": (
         Example("The film was not good at all.", "turns", "not"),
@@ -79,13 +86,8 @@ SENTENCES = {
         Example("Three people are sitting [MASK] a table.", "masked", "at"),
         Example("She was sad because she lost her [MASK].", "open"),
     ),
-    "gpt": (
-        Example("Once upon a time, there was a little", "next", "girl"),
-        Example("One day, a little girl named Lily went to the", "next", "park"),
-        Example("A man is wearing a black shirt and blue", "next", "jeans"),
-        Example("Lily had a dog. The dog's name was", "next", "Spot"),
-        Example("The sun was shining and the birds were", "open"),
-    ),
+    **dict.fromkeys(("gpt", "gpt-today"), STORIES),
+    "gpt-draft": (STORIES[0], *(Example(example.text, "open") for example in STORIES[1:])),
     "gpt-poem": (
         Example("秋风入客衣", "next", "，"),
         Example("一夜东风满洛", "next", "阳"),
