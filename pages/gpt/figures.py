@@ -164,7 +164,7 @@ def drafted_passes(
         cells += [(number, place, *cell) for place, cell in enumerate((*written, *dropped), 1)]
     rows, places, labels, kinds = zip(*cells, strict=True)
     data = records(
-        row=rows,
+        turn=rows,
         column=places,
         token=labels,
         label=[shortened(label) for label in labels],
@@ -179,9 +179,12 @@ def _passes(said: tuple[tuple[str, str], ...], columns: int) -> Chart:
     words = dict(said)
     kinds = [words[kind] for kind in DRAFT_HUES]
     across = alt.X(
-        "column:O", title=words["place"], scale=alt.Scale(domain=list(range(1, columns + 1)), paddingInner=0.05)
+        "column:O",
+        title=words["place"],
+        axis=alt.Axis(labelAngle=0),
+        scale=alt.Scale(domain=list(range(1, columns + 1)), paddingInner=0.05),
     )
-    up = alt.Y("row:O", title=words["pass"], scale=alt.Scale(paddingInner=0.12))
+    up = alt.Y("turn:O", title=words["pass"], scale=alt.Scale(paddingInner=0.12))
     tooltip = [alt.Tooltip(f"{name}:N", title=words[name]) for name in ("token", "kind")]
     legend = alt.Legend(orient="top", symbolType="square", labelLimit=400, columns=2)
     hue = alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=list(DRAFT_HUES.values())), legend=legend)

@@ -143,7 +143,7 @@ def _diagram(view: View, rung: str) -> None:
 def _worth(found: Ladder, rung: str) -> str:
     """Return in words what a rung was worth."""
     place = found.rungs.index(rung)
-    worth, low, high = (f"{one[place]:+.3f}" for one in (found.worth, found.low, found.high))
+    worth, low, high = (f"{one[place]:+.4f}" for one in (found.worth, found.low, found.high))
     numbers = {"worth": worth, "low": low, "high": high, "seeds": found.nats.shape[1]}
     return t(f"since.worth_{found.outcome(rung)}", **numbers)
 

@@ -33,7 +33,8 @@ def ladder_chart(names: Sequence[str], nats: np.ndarray, words: Mapping[str, str
 def _ladder(names: tuple[str, ...], said: tuple[tuple[str, str], ...]) -> Chart:
     words = dict(said)
     up = alt.Y("rung:N", sort=None, scale=alt.Scale(domain=list(names)), title=None, axis=alt.Axis(labelLimit=320))
-    across = alt.X("nats:Q", title=words["nats"], scale=alt.Scale(zero=False, padding=14))
+    scale, axis = alt.Scale(zero=False, padding=14), alt.Axis(tickCount=8, labelOverlap=True)
+    across = alt.X("nats:Q", title=words["nats"], scale=scale, axis=axis)
     number = alt.Tooltip("nats:Q", title=words["nats"], format=".3f")
     dot, mean = [*("rung:N", alt.Tooltip("seed:Q", title=words["seed"])), number], ["rung:N", number]
     dots = named("dots").mark_circle(size=70, opacity=0.75, color=PALETTE[0]).encode(x=across, y=up, tooltip=dot)

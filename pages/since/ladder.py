@@ -38,14 +38,14 @@ def _show_ladder(view: View) -> None:
     rows = []
     for place, rung in enumerate(RUNGS):
         worth = found.worth[place]
-        ends = [minus(f"{one[place]:+.3f}") for one in (found.low, found.high)]
+        ends = [minus(f"{one[place]:+.4f}") for one in (found.low, found.high)]
         interval = t("since.from_to", low=ends[0], high=ends[1]) if worth == worth else "–"
         rows.append(
             [
                 t(f"since.name_{rung.name}"),
                 rung.source,
                 f"{found.nats[place].mean():.3f}",
-                f"{worth:+.3f}" if worth == worth else "–",
+                f"{worth:+.4f}" if worth == worth else "–",
                 interval,
             ]
         )

@@ -33,6 +33,7 @@ DO_NOT_ANSWER = {  # figures that may stay open while a question of this kind is
     "under_a_causal_mask": {"masks_painter"},
     "a_head_off": {"heads", "head_large"},
     "half_of_the_gradient": {"before_gates"},
+    "worth_of_a_change": {"since_diagram"},
 }
 OF_A_POINTER = re.compile(
     r"\b(click|drag|hover|point at|press|mouse|tap|swipe|box above)\b|点击|拖[动回]|鼠标|指针|按下", re.I

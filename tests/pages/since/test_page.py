@@ -36,10 +36,10 @@ def test_a_change_shows_both_ways_its_costs_and_what_it_was_worth(rung: str) -> 
                 assert significant(one.after, 3) in told(app), one
     (question,) = asks(app)
     found = ladder(rungs=(rung,))
-    assert f"{abs(found.worth[0]):.3f}" not in told(app)
+    assert f"{abs(found.worth[0]):.4f}" not in told(app)
     question.set_value(found.outcome(rung)).run()
     assert said["try.right"] in told(app)
-    assert f"{abs(found.worth[0]):.3f}" in told(app)
+    assert f"{abs(found.worth[0]):.4f}" in told(app)
 
 
 def test_every_change_has_a_place_in_the_diagram() -> None:
