@@ -118,8 +118,6 @@ def _conversation(view: View) -> Messages:
 @fragment
 def _show(view: View) -> None:
     """Show the messages, and the tokens that the template makes of them."""
-    if view.bundle.chat is None:
-        _say_that_there_is_none(view)
     messages = _conversation(view)
     try:
         answer = ask(chat_tokens, bundle=view.bundle, messages=messages, prompted=PROMPTED.read())
@@ -127,9 +125,11 @@ def _show(view: View) -> None:
         st.warning(plain(why_no_chat(error)), icon=":material/block:")
         return
     found = answer.value
-    st.markdown(_told(found))
     chips = show_chips(found.text, _lines(answer, messages), answer, name="tokens_chat")
+    st.markdown(_told(found))
     offer_chips(chips, answer, of="message")
+    if view.bundle.chat is None:
+        _say_that_there_is_none(view)
 
 
 def _say_that_there_is_none(view: View) -> None:
