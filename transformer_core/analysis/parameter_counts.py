@@ -7,6 +7,7 @@ import numpy as np
 from torch import nn
 
 from transformer_core.bundle import Bundle
+from transformer_core.config import ModelConfig
 
 PARTS = {
     "norms": ("norm.", "norms."),
@@ -48,11 +49,12 @@ def _part_of(name: str) -> str:
 
 def count_parts(*, bundle: Bundle) -> Inventory:
     """Count the parameters of a model by the part they belong to."""
-    return parts_counted(bundle.model, bundle.config.n_active_experts)
+    config = bundle.config
+    return parts_counted(bundle.model, config.n_active_experts if isinstance(config, ModelConfig) else 0)
 
 
 def parts_counted(model: nn.Module, n_active_experts: int) -> Inventory:
-    """Count as count_parts, of a model whose tokens choose so many experts."""
+    """Count as count_parts, of a model whose tokens choose so many experts; 0 where it has none."""
     counts: dict[str, int] = {}
     idle: dict[str, int] = {}
     for name, parameter in model.named_parameters():
