@@ -45,7 +45,7 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "encoder": ("classifier",),
     "translation": ("translation",),
     "bert": ("bert", "tagger", "answerer"),
-    "gpt": ("gpt",),
+    **dict.fromkeys(("gpt", "since"), ("gpt",)),
     "before": ("seq2seq", "lm"),
 }
 MOST_CLASSES, LONGEST_CLASS = 24, 80

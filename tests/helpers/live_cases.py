@@ -75,6 +75,7 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("gpt", "write", {"gpt_steps": "6", "gpt_step": "2", "gpt_how": "greedy", "lang": "zh"}),
     ("gpt", "cache", {}),
     ("gpt", "cache", {"gpt_kept": "value", "layer": "2", "lang": "zh"}),
+    ("gpt", "draft", {"gpt_drafter": "layers", "gpt_draft_layers": "3", "gpt_draft_length": "2", "lang": "zh"}),
     ("gpt", "lens", {}),
     ("gpt", "lens", {"gpt_back": "-3", "gpt_first": "1", "text": "good film " * 20, "lang": "zh"}),
     ("gpt", "verse", {}),

@@ -122,13 +122,17 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
 
 
 def test_a_chat_model_is_asked_the_same_the_short_way(
-    client: TestClient, mounted: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    client: TestClient,
+    mounted: dict[str, bytes],
+    opened_odd: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     save(chat_model(TEMPLATES["gemma"]), tmp_path / "speaker")
     monkeypatch.setenv(MORE_MODELS, str(tmp_path))
     forget_models()
     link = {"model": "speaker", "text": "Why is the sky blue?", "chat": "on"}
-    test_the_route_and_the_page_bring_the_same_bytes_and_numbers(client, mounted, "gpt", "next", link)
+    test_the_route_and_the_page_bring_the_same_bytes_and_numbers(client, mounted, opened_odd, "gpt", "next", link)
     app = run("gpt", **link, glass_open="true")
     followed = [
         json.loads(one.proto.json)["said"] for one in app.get("bidi_component") if str(one.key).startswith("live")
