@@ -3,7 +3,6 @@
 The command is transformer_core/recipes/article.py.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from transformer_core.analysis.source import ROOT
+from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
 from transformer_core.training.spec import RunSpec
 from transformer_core.untrusted.schema import Share, checked, one_of
 
-FILE = ROOT / "assets" / "measured" / "article_differences.json"
+FILE = FOLDER / "article_differences.json"
 CHOICES = {
     "embeddings": ("initial",),
     "softmax": ("softmax_before_loss",),
@@ -99,10 +98,7 @@ def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, comm
         "tokens": spec.model.max_len,
         "epochs": spec.training.epochs,
     }
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    lines.append('  "rows": [' + ",".join(f"\n    {json.dumps(asdict(row))}" for row in rows) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_shipped(path, head, rows=[asdict(row) for row in rows])
 
 
 def article_measured(path: Path = FILE) -> ArticleMeasured:
@@ -112,9 +108,4 @@ def article_measured(path: Path = FILE) -> ArticleMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        return checked(json.loads(path.read_text(encoding="utf-8")), ArticleMeasured)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_shipped(path, lambda found: checked(found, ArticleMeasured), largest=LARGEST)

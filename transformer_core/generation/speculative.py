@@ -7,6 +7,7 @@ prompt lookup decoding (there in the prompt).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,15 +30,53 @@ class SpeculativePass:
         logits: (word, vocab)
 
     Args:
+        guessed: ids that were proposed; all words but the last are the first of them.
         token_ids: of the words.
         count: how many tokens the pass read; the last `count` query positions of the trace are theirs, and of these
             the first len(token_ids) wrote the words.
     """
 
+    guessed: tuple[int, ...]
     token_ids: tuple[int, ...]
     logits: Tensor
     count: int
     trace: Trace
+
+
+Propose = Callable[[Sequence[int], int], Sequence[int]]  # of what was written, and how many words: the next ones
+
+
+def _checked_passes(
+    model: Translation | Gpt,
+    state: Any,
+    written: Sequence[int],
+    propose: Propose,
+    *,
+    end: int,
+    eos_id: int | None,
+    device: torch.device,
+    sites: tuple[str, ...] = (),
+) -> Iterator[SpeculativePass]:
+    """Let a model check proposed words, pass by pass, until so many are written or the end token is.
+
+    Args:
+        state: after all that was written but the last word.
+        propose: is asked for as many words as there is room for beside the model's own.
+        end: words in all, those that were written before among them.
+    """
+    written, begun = list(written), len(written)
+    while len(written) < end and (len(written) == begun or written[-1] != eos_id):
+        guess = tuple(propose(written, end - len(written) - 1))
+        probe = Probe(sites)
+        with torch.inference_mode():
+            logits, after = model.read(torch.tensor([[written[-1], *guess]], device=device), state, probe=probe)
+            own = logits[0].argmax(-1).tolist()  # of (1, pos, vocab)
+        found = own[: _alike(guess, own) + 1]
+        if eos_id in found:
+            found = found[: found.index(eos_id) + 1]
+        yield SpeculativePass(guess, tuple(found), logits[0, : len(found)], 1 + len(guess), probe.trace)
+        written += found
+        state = after.truncated(len(written) - 1)
 
 
 def greedy_from_drafts(
@@ -65,27 +104,16 @@ def greedy_from_drafts(
     Raises:
         ValueError: a draft holds an id outside the target's vocabulary.
     """
-    most = min(most, model.config.max_len - 1)
     begun = [[bos_id, *draft] for draft in drafts] if model.config.causal else []
-    written, ended = [bos_id], False
-    while len(written) <= most and not ended:
+
+    def propose(written: Sequence[int], room: int) -> Sequence[int]:
         known = [*begun, written] if model.config.causal else []
-        length = min(FIRST_GUESSED if len(written) == 1 else MOST_GUESSED, most - len(written))
-        guess = _guessed(known, written, length) or _guessed(known, written[:-1], length + 1)[1:]
-        read_ids = torch.tensor([[written[-1], *guess]], device=state.memory.device)  # (1, pos)
-        probe = Probe(sites)
-        with torch.inference_mode():
-            logits, after = model.read(read_ids, state, probe=probe)  # (1, pos, vocab)
-            token_ids = logits[0].argmax(-1).tolist()
-        found = token_ids[: _alike(guess, token_ids) + 1]
-        ended = eos_id in found
-        found = found[: found.index(eos_id) + 1] if ended else found
-        yield SpeculativePass(tuple(found), logits[0, : len(found)], len(read_ids[0]), probe.trace)
-        written += found
-        state = after.truncated(len(written) - 1)
+        length = min(FIRST_GUESSED if len(written) == 1 else MOST_GUESSED, room)
+        return _guessed(known, written, length) or _guessed(known, written[:-1], length + 1)[1:]
 
-
-Propose = Callable[[Sequence[int], int], Sequence[int]]  # of what was written, and how many words: the next ones
+    end = min(most, model.config.max_len - 1) + 1
+    device = state.memory.device
+    return _checked_passes(model, state, [bos_id], propose, end=end, eos_id=eos_id, device=device, sites=sites)
 
 
 def looked_up(written: Sequence[int], most: int) -> Sequence[int]:
@@ -113,25 +141,9 @@ class SmallModel:
         return found
 
 
-@dataclass(frozen=True)
-class CheckedDraft:
-    """One pass over a draft.
-
-    Args:
-        guessed: the ids that were proposed.
-        accepted: how many of them, from the first on, the model would have written itself.
-        own: its word after those.
-    """
-
-    guessed: tuple[int, ...]
-    accepted: int
-    own: int
-
-
-@torch.inference_mode()
 def greedy_with_drafts(
     model: Gpt, ids: Sequence[int], propose: Propose, *, length: int, most: int, eos_id: int | None
-) -> Iterator[CheckedDraft]:
+) -> Iterator[SpeculativePass]:
     """Write on as greedy does, checking so many proposed words a pass (Leviathan et al. 2023, algorithm 1, greedy).
 
     Args:
@@ -143,19 +155,15 @@ def greedy_with_drafts(
     Raises:
         ValueError: a proposed id is outside the vocabulary.
     """
-    device, written = next(model.parameters()).device, list(ids)
+    device = next(model.parameters()).device
     end = min(len(ids) + most, model.config.max_len)
-    state = model.start(torch.tensor([written[:-1]], device=device, dtype=torch.long))
-    while len(written) < end and (len(written) == len(ids) or written[-1] != eos_id):
-        guess = list(propose(written, min(length, end - len(written) - 1)))
-        logits, state = model.read(torch.tensor([[written[-1], *guess]], device=device), state)
-        own = logits[0].argmax(-1).tolist()
-        accepted = _alike(guess, own)
-        if eos_id in guess[:accepted]:
-            accepted = guess.index(eos_id)
-        yield CheckedDraft(tuple(guess), accepted, own[accepted])
-        written += own[: accepted + 1]
-        state = state.truncated(len(written) - 1)
+    with torch.inference_mode():
+        state = model.start(torch.tensor([ids[:-1]], device=device, dtype=torch.long))
+
+    def at_most(written: Sequence[int], room: int) -> Sequence[int]:
+        return propose(written, min(length, room))
+
+    return _checked_passes(model, state, ids, at_most, end=end, eos_id=eos_id, device=device)
 
 
 def _guessed(known: Sequence[Sequence[int]], written: Sequence[int], most: int) -> Sequence[int]:

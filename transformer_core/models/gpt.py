@@ -66,14 +66,15 @@ class Gpt(nn.Module):
             self._read(source_ids, cache)
         return cache
 
-    def read(self, token_ids: Tensor, state: KeyValueCache) -> tuple[Tensor, KeyValueCache]:
+    def read(self, token_ids: Tensor, state: KeyValueCache, *, probe: Probe = SILENT) -> tuple[Tensor, KeyValueCache]:
         """Read the next words and score the one after each.
 
         Shapes:
             token_ids: (batch, pos); returns: (batch, pos, vocab)
         """
         state = state.picked()
-        return self.output(self._read(token_ids, state)[:, -token_ids.shape[1] :]), state
+        x = self._read(token_ids, state, probe)
+        return self.output(x[:, -token_ids.shape[1] :], probe=probe), state
 
     def advance(
         self, token_ids: Tensor, state: KeyValueCache, *, probe: Probe = SILENT

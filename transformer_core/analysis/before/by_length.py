@@ -4,7 +4,6 @@ Sutskever et al. 2014, figure 3, and Bahdanau et al. 2015, figure 2, show the sa
 transformer_core/evaluation/by_length.py.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -12,10 +11,9 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 from msgspec import Meta
 
-from transformer_core.analysis.source import ROOT
+from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
 from transformer_core.untrusted.schema import Text, check_printable, checked
 
-FOLDER = ROOT / "assets" / "measured"
 LARGEST = 64 << 10
 Words = Annotated[int, Meta(ge=1, le=10_000)]
 Bleu = Annotated[float, Meta(ge=0, le=100)]
@@ -77,11 +75,7 @@ def write_by_length(path: Path, found: ByLength) -> None:
         }
         for place, name in enumerate(found.models)
     ]
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    for name, own in (("bins", bins), ("models", rows)):
-        lines.append(f'  "{name}": [' + ",".join(f"\n    {json.dumps(row)}" for row in own) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_shipped(path, head, bins=bins, models=rows)
 
 
 _PARTS = ("bleu", "low", "high")
@@ -132,12 +126,7 @@ def read_by_length(path: Path) -> ByLength:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        return _read(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_shipped(path, _read, largest=LARGEST)
 
 
 def _read(found: Any) -> ByLength:

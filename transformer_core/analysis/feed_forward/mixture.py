@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from transformer_core.analysis.outcome import conclude, one_text, read, require_outcome
+from transformer_core.analysis.feed_forward.neurons import each_off
+from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_index
 from transformer_core.probe import Edit
-from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 
-TOKENS_AT_ONCE = 2_048
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,8 @@ def without_expert(*, prompt: Prompt, layer: int, expert: int) -> WithoutExpert:
     after = np.array(read(bundle, encoding, sites=(), edits=expert_off(scope, expert)).probabilities)
     winner = int(np.argmax(before))
     own, rest = (routing(prompt=prompt, layer=layer, without=one).load for one in (None, expert))
-    moves = 100 * (_each_off(prompt, scope, winner) - before[winner])  # (expert,)
+    site, count = f"{scope}.router_probabilities", bundle.config.n_experts
+    moves = 100 * (each_off(bundle, encoding, site, count, winner) - before[winner])  # (expert,)
     distance = np.abs(own - own[expert]).astype(float)
     distance[expert] = np.inf
     near = np.flatnonzero(distance == distance.min())
@@ -144,20 +143,3 @@ def without_expert(*, prompt: Prompt, layer: int, expert: int) -> WithoutExpert:
         taken=np.where(np.arange(len(own)) == expert, 0, rest - own),
         alike=int(near[np.abs(moves[near]).argmax()]),
     )
-
-
-def _each_off(prompt: Prompt, scope: str, winner: int) -> np.ndarray:
-    """Return the winner's probability with each expert away in turn, many copies of the text at once. # (expert,)"""
-    bundle, encoding, parts = prompt.bundle, prompt.encoding, []
-    outcome, ids = require_outcome(bundle, encoding), one_text(bundle, encoding)
-    at_once = bundle.reader.at_once(len(encoding), max(1, TOKENS_AT_ONCE // len(encoding)))
-    for places in counted(torch.arange(bundle.config.n_experts).split(at_once)):
-
-        def away(probabilities: Tensor, places: Tensor = places) -> Tensor:
-            probabilities[torch.arange(len(places)), :, places] = 0.0
-            return probabilities
-
-        edits = {f"{scope}.router_probabilities": away}
-        probabilities, _ = conclude(bundle, ids.expand(len(places), -1), outcome, edits=edits)
-        parts.append(probabilities[:, winner].float().cpu())
-    return torch.cat(parts).numpy()

@@ -148,7 +148,7 @@ def without_neuron(*, prompt: Prompt, layer: int, neuron: int) -> WithoutNeuron:
     before, winner = np.array(reading.probabilities), int(np.argmax(reading.probabilities))
     after = np.array(read(bundle, encoding, sites=(), edits=neuron_off(layer, neuron)).probabilities)
     peaks = reading.trace[site][0].abs().amax(0).float().cpu().numpy()  # (neuron)
-    moves = 100 * (_each_off(bundle, encoding, site, winner) - before[winner])  # (neuron)
+    moves = 100 * (each_off(bundle, encoding, site, bundle.config.d_ff, winner) - before[winner])  # (neuron)
     return WithoutNeuron(
         before=before,
         after=after,
@@ -162,15 +162,18 @@ def without_neuron(*, prompt: Prompt, layer: int, neuron: int) -> WithoutNeuron:
     )
 
 
-def _each_off(bundle: Bundle, encoding: Encoding, site: str, winner: int) -> np.ndarray:
-    """Return the winner's probability with each neuron off in turn, many copies of the sentence at once.
+def each_off(bundle: Bundle, encoding: Encoding, site: str, count: int, winner: int) -> np.ndarray:
+    """Return the winner's probability with each of so many units off in turn, many copies of the sentence at once.
 
     Shapes:
-        returns: (neuron)
+        returns: (unit,)
+
+    Args:
+        site: of their numbers, (batch, pos, unit).
     """
     outcome, ids, parts = require_outcome(bundle, encoding), one_text(bundle, encoding), []
     at_once = bundle.reader.at_once(len(encoding), max(1, TOKENS_AT_ONCE // len(encoding)))
-    for places in counted(torch.arange(bundle.config.d_ff).split(at_once)):
+    for places in counted(torch.arange(count).split(at_once)):
 
         def silence(activation: Tensor, places: Tensor = places) -> Tensor:
             activation[torch.arange(len(places)), :, places] = 0.0

@@ -103,12 +103,11 @@ def drafted(
     written: list[int] = []
     passes: list[DraftedPass] = []
     for one in greedy_with_drafts(model, ids, propose, length=length, most=steps, eos_id=eos_id):
-        before = [*ids, *written]
+        before, accepted = [*ids, *written], len(one.token_ids) - 1
         labels = labels_at(tokenizer, [*before, *one.guessed], one.guessed, first=len(before)) if one.guessed else ()
-        found = [*one.guessed[: one.accepted], one.own]
-        (own,) = labels_at(tokenizer, [*before, *found], [one.own], first=len(before) + one.accepted)
-        passes.append(DraftedPass(labels, one.accepted, own))
-        written += found
+        (own,) = labels_at(tokenizer, [*before, *one.token_ids], one.token_ids[-1:], first=len(before) + accepted)
+        passes.append(DraftedPass(labels, accepted, own))
+        written += one.token_ids
     plain = [step.token_id for step in islice(greedy_words(model, ids_on_device(model, ids), most=len(written)), steps)]
     same = next((place for place, pair in enumerate(zip(written, plain, strict=False)) if pair[0] != pair[1]), None)
     known = [id_ for id_ in written if id_ < tokenizer.vocab_size]

@@ -3,7 +3,6 @@
 The command is transformer_core/recipes/ladder.py.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +12,11 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from transformer_core.analysis.source import ROOT
 from transformer_core.config import ModelConfig, require_choice
+from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
 from transformer_core.untrusted.schema import checked, one_of
 
-FILE = ROOT / "assets" / "measured" / "ladder.json"
+FILE = FOLDER / "ladder.json"
 LARGEST = 64 << 10
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # two-sided 95 % by how many differences there are
 
@@ -205,10 +204,7 @@ def ladder(*, rungs: tuple[str, ...] = NAMES) -> Ladder:
 
 def write_ladder(path: Path, runs: Sequence[LadderRun], **head: Any) -> None:
     """Write what was measured as JSON, a run a line; `head` has the other fields of LadderMeasured."""
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    lines.append('  "runs": [' + ",".join(f"\n    {json.dumps(asdict(run))}" for run in runs) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_shipped(path, head, runs=[asdict(run) for run in runs])
 
 
 def ladder_measured(path: Path = FILE) -> LadderMeasured:
@@ -218,9 +214,4 @@ def ladder_measured(path: Path = FILE) -> LadderMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        return checked(json.loads(path.read_text(encoding="utf-8")), LadderMeasured)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_shipped(path, lambda found: checked(found, LadderMeasured), largest=LARGEST)

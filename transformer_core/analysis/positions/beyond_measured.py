@@ -3,7 +3,6 @@
 The command is transformer_core/recipes/beyond.py.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -14,10 +13,10 @@ import numpy as np
 from msgspec import Meta
 
 from transformer_core.analysis.positions.beyond import SCHEMES, Beyond, Course
-from transformer_core.analysis.source import ROOT
+from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
 from transformer_core.untrusted.schema import checked, one_of
 
-FILE = ROOT / "assets" / "measured" / "beyond_trained_length.json"
+FILE = FOLDER / "beyond_trained_length.json"
 LARGEST = 256 << 10
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Nats = Annotated[float, Meta(ge=0, le=1_000)]
@@ -105,10 +104,7 @@ def write_beyond(path: Path, runs: Sequence[BeyondRun], course: Course, *, comma
         "batch": course.characters,
         "ends": list(course.ends),
     }
-    lines = [f'  "{name}": {json.dumps(value)}' for name, value in head.items()]
-    lines.append('  "runs": [' + ",".join(f"\n    {json.dumps(run.as_row())}" for run in runs) + "\n  ]")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_shipped(path, head, runs=[run.as_row() for run in runs])
 
 
 def beyond_measured() -> BeyondMeasured:
@@ -123,12 +119,7 @@ def read_beyond(path: Path) -> BeyondMeasured:
         ValueError: the file is too large or holds impossible values.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
-    try:
-        return checked(json.loads(path.read_text(encoding="utf-8")), BeyondMeasured)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name}: {error!s:.300}") from error
+    return read_shipped(path, lambda found: checked(found, BeyondMeasured), largest=LARGEST)
 
 
 def beyond_shipped(*, width: int) -> Beyond:
