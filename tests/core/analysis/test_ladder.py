@@ -151,6 +151,16 @@ def test_both_ways_of_a_token_are_those_of_plain_torch() -> None:
     assert found["weak"] == pytest.approx((float(F.relu(weak)), float(F.gelu(weak))), abs=1e-6)
 
 
+@pytest.mark.parametrize("options", [{"embedding_norm": True}, TODAY["factorised"]])
+def test_the_first_layer_is_entered_by_what_the_embedding_hands_on(options: dict[str, Any]) -> None:
+    prompt = prompt_of(**options)
+    found = both_ways(prompt=prompt, rung="rms_norm", layer=0, place=3).measures
+    with torch.inference_mode():
+        x = prompt.bundle.model.decoder.embedding(torch.tensor([prompt.encoding.ids]))[0, 3]
+    rms = F.rms_norm(x, x.shape, eps=1e-12)
+    assert found[1].after == pytest.approx(float(rms[x.abs().argmax()]), rel=1e-4)
+
+
 def test_a_gate_and_shared_heads_are_the_models_own() -> None:
     assert measures("swiglu")["strongest"] == (None, None)
     prompt = prompt_of(**TODAY["llama"])

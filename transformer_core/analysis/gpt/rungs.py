@@ -4,7 +4,7 @@ The rungs and their papers are in analysis/gpt/ladder.py.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +24,7 @@ from transformer_core.models import Gpt
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
+from transformer_core.wiring import Wiring
 
 PLACES = 16  # at which a token stands, to see how its score depends on the place
 WEAK = -0.5  # a pre-activation that ReLU drops and GELU keeps in part
@@ -132,7 +133,7 @@ class _Asked:
     @property
     def stream(self) -> Tensor:
         """The residual stream as it enters the layer, (pos, d_model)."""
-        return self.read(f"decoder.layer{self.layer - 1}.residual" if self.layer else "decoder.embedding.residual")
+        return self.read(Wiring(self.config).onto(f"decoder.layer{self.layer}.self_attention"))
 
 
 def _pre(asked: _Asked) -> list[Measure]:
@@ -222,12 +223,12 @@ def _unbiased(asked: _Asked) -> list[Measure]:
 
 
 def _mixture(asked: _Asked) -> list[Measure]:
-    """Count a dense layer of the model's sizes, and eight experts of half its width of which two compute a token."""
-    numbers = (3 if asked.config.gated else 2) * asked.config.d_model * asked.config.d_ff
-    router = 8 * asked.config.d_model
+    """Count a dense layer of the model's sizes, and the rung's experts, whose active ones are as wide together."""
+    numbers, rung = (3 if asked.config.gated else 2) * asked.config.d_model * asked.config.d_ff, config_at("mixture")
+    router, times = rung.n_experts * asked.config.d_model, rung.n_experts / rung.n_active_experts
     return [
         Measure("read", float(numbers), float(numbers + router)),
-        Measure("kept", float(numbers), float(4 * numbers + router)),
+        Measure("kept", float(numbers), times * numbers + router),
     ]
 
 
@@ -265,10 +266,6 @@ def both_ways(*, prompt: Prompt, rung: str, layer: int, place: int, learned: Bun
     below = NAMES[NAMES.index(rung) - 1]
     return BothWays(
         measures=tuple(WAYS[rung](_Asked(prompt, layer, place, learned))),
-        below=cost_of(_sized(below)),
-        here=cost_of(_sized(rung)),
+        below=cost_of(config_at(below)),
+        here=cost_of(config_at(rung)),
     )
-
-
-def _sized(rung: str) -> ModelConfig:
-    return replace(config_at(rung), target_vocab_size=None)
