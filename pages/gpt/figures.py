@@ -148,19 +148,20 @@ def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, wor
 
 
 def drafted_passes(
-    passes: Sequence[tuple[Sequence[str], int, str]], words: Mapping[str, str], *, columns: int
+    passes: Sequence[tuple[Sequence[str], int, str | None]], words: Mapping[str, str], *, columns: int
 ) -> Filled:
     """Draw each pass of the large model as a row: what it writes, and then, pale, what it refused.
 
     Args:
-        passes: labels of the proposed tokens, how many are accepted, and the label of the model's own.
+        passes: labels of the proposed tokens, how many are accepted, and the label of the model's own, if any.
         words: accepted, own, refused, unread (proposed after a refused one); pass, place, token, kind.
         columns: the most tokens that stand in a row.
     """
     cells = []
     for number, (guessed, accepted, own) in enumerate(passes, 1):
-        written = [(label, "accepted") for label in guessed[:accepted]] + [(own, "own")]
-        dropped = zip(guessed[accepted:], ("refused", *["unread"] * len(guessed)), strict=False)
+        written = [(label, "accepted") for label in guessed[:accepted]] + ([] if own is None else [(own, "own")])
+        unread = ["unread"] * len(guessed)
+        dropped = zip(guessed[accepted:], unread if own is None else ["refused", *unread], strict=False)
         cells += [(number, place, *cell) for place, cell in enumerate((*written, *dropped), 1)]
     rows, places, labels, kinds = zip(*cells, strict=True)
     data = records(

@@ -25,12 +25,12 @@ class DraftedPass:
     Args:
         guessed: labels of the proposed tokens, in their order.
         accepted: how many of them stand in the text.
-        own: label of the large model's token after those.
+        own: label of the large model's token after those; None where the last of those ends the text.
     """
 
     guessed: tuple[str, ...]
     accepted: int
-    own: str
+    own: str | None
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,12 @@ def drafted(
     written: list[int] = []
     passes: list[DraftedPass] = []
     for one in greedy_with_drafts(model, ids, propose, length=length, most=steps, eos_id=eos_id):
-        before, accepted = [*ids, *written], len(one.token_ids) - 1
+        before = [*ids, *written]
+        agreed = len(one.guessed) >= len(one.token_ids) and one.guessed[len(one.token_ids) - 1] == one.token_ids[-1]
+        accepted = len(one.token_ids) - (not agreed)  # all are where the model ends the text as was proposed
         labels = labels_at(tokenizer, [*before, *one.guessed], one.guessed, first=len(before)) if one.guessed else ()
-        (own,) = labels_at(tokenizer, [*before, *one.token_ids], one.token_ids[-1:], first=len(before) + accepted)
-        passes.append(DraftedPass(labels, accepted, own))
+        last = labels_at(tokenizer, [*before, *one.token_ids], one.token_ids[accepted:], first=len(before) + accepted)
+        passes.append(DraftedPass(labels, accepted, last[0] if last else None))
         written += one.token_ids
     plain = [step.token_id for step in islice(greedy_words(model, ids_on_device(model, ids), most=len(written)), steps)]
     same = next((place for place, pair in enumerate(zip(written, plain, strict=False)) if pair[0] != pair[1]), None)
