@@ -112,6 +112,8 @@ def _conversation(view: View) -> Messages:
             args=(str(count + 1),),
         )
         PROMPTED.show()
+        if view.bundle.chat is None:
+            st.caption(t("tokens.chat_not_own"))
     return tuple(messages)
 
 
@@ -136,11 +138,12 @@ def _say_that_there_is_none(view: View) -> None:
     """Say that a model has no template, that the one below is not its own, and which models have one."""
     names = chat_models()
     there = t("tokens.chat_there", names=", ".join(map(plain, names[:MOST_NAMED]))) if names else t("tokens.chat_open")
-    said = t("tokens.chat_none", model=plain(view.bundle.name), there=there)
+    said = t("tokens.needs_template", name=plain(view.bundle.name))
     if names:
         offer_model(said, READERS, name=names[0])
     else:
         st.info(said, icon=":material/info:")
+    st.caption(there)
 
 
 def _told(found: ChatTokens) -> str:

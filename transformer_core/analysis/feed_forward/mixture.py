@@ -17,7 +17,6 @@ from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 
 
-
 @dataclass(frozen=True, eq=False)
 class Routing:
     """Where the router of one layer sends the tokens of a text, special ones among them.
