@@ -14,6 +14,7 @@ import torch
 from hypothesis import settings
 
 from pages.kit.heavy_process import give_back_memory
+from tests import helpers
 from tests.helpers import ROOT
 from tests.helpers.pretend_device import register
 
@@ -24,8 +25,9 @@ FIRST = ("e2e", "processes", "pages")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the examples' number and tell torch of the pretend device before the tests are read."""
+    """Before tests are read, choose how many examples and which cases are made, and tell torch of a pretend device."""
     settings.load_profile("nightly" if _is_nightly(config) else "gate")
+    helpers.GATE_ALONE = config.option.markexpr == "not nightly"
     register()
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -60,21 +61,34 @@ def sources(folder: str) -> list[Path]:
     return sorted((ROOT / folder).glob("**/*.py"))
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    """Return a file's syntax tree, read once for all rules."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+class Facts(NamedTuple):
+    """What the rules ask of a file; its syntax tree, a hundred times larger, is not kept."""
+
+    docstring: str
+    imports: set[str]
+    lengths: dict[str, int]  # lines of each function below its docstring
+    unknown: dict[str, set[str]]  # what a function's docstring calls an argument and is none
 
 
 @cache
-def imports(path: Path) -> set[str]:
-    """Return the full names of the modules that a file imports."""
-    found = set()
-    for node in ast.walk(parsed(path)):
+def facts(path: Path) -> Facts:
+    """Read a file once for all rules."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = Facts(ast.get_docstring(tree) or "", set(), {}, {})
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            found.imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+            found.imports.update((node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node) or ""
+            first = node.body[1] if docstring and len(node.body) > 1 else node.body[0]
+            length = (node.end_lineno or 0) - first.lineno + 1
+            found.lengths[node.name] = max(length, found.lengths.get(node.name, 0))
+            _, _, said = docstring.partition("\nArgs:\n")
+            named = {name for names in ARGUMENT.findall(said.partition("\n\n")[0]) for name in names.split(", ")}
+            if unknown := named - {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}:
+                found.unknown[node.name] = unknown
     return found
 
 
@@ -82,7 +96,8 @@ def importers(paths: list[Path], *packages: str) -> dict[str, set[str]]:
     """Return the files that import any of these packages, each with the modules that it imports of them."""
     inside = tuple(f"{package}." for package in packages)
     found = {
-        name_of(path): {name for name in imports(path) if name in packages or name.startswith(inside)} for path in paths
+        name_of(path): {name for name in facts(path).imports if name in packages or name.startswith(inside)}
+        for path in paths
     }
     return {path: names for path, names in found.items() if names}
 
@@ -114,44 +129,29 @@ def test_a_page_holds_no_maths_and_is_short() -> None:
 def test_files_and_functions_are_short() -> None:
     files = sources("transformer_core") + sources("pages") + sources("tests")
     assert not {name_of(path): n_lines(path) for path in files if n_lines(path) > MOST_LINES}
-    long = {}
-    for path in files:
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
-                length = (node.end_lineno or 0) - first.lineno + 1
-                if length > MOST_LINES_FUNCTION:
-                    long[f"{name_of(path)}: {node.name}"] = length
-    assert not long
+    lengths = {f"{name_of(path)}: {name}": n for path in files for name, n in facts(path).lengths.items()}
+    assert not {name: length for name, length in lengths.items() if length > MOST_LINES_FUNCTION}
 
 
 def test_every_module_opens_by_saying_what_it_is() -> None:
-    silent = [path for path in sources("transformer_core") + sources("pages") if not ast.get_docstring(parsed(path))]
+    silent = [path for path in sources("transformer_core") + sources("pages") if not facts(path).docstring]
     assert not [name_of(path) for path in silent if path.read_text(encoding="utf-8").strip()]
 
 
 def test_what_a_docstring_calls_an_argument_is_one() -> None:
-    unknown = {}
-    for path in sources("transformer_core") + sources("pages"):
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                _, _, said = (ast.get_docstring(node) or "").partition("\nArgs:\n")
-                named = {name for names in ARGUMENT.findall(said.partition("\n\n")[0]) for name in names.split(", ")}
-                own = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-                if named - own:
-                    unknown[f"{name_of(path)}: {node.name}"] = named - own
-    assert not unknown
+    unknown = {name_of(path): facts(path).unknown for path in sources("transformer_core") + sources("pages")}
+    assert not {name: found for name, found in unknown.items() if found}
 
 
 def test_the_library_never_unpickles_or_executes() -> None:
     banned = re.compile(r"\b(pickle\b|torch\.load\b|eval\(|exec\(|os\.system\b|yaml\.load\b)")
-    offenders = [name_of(path) for path in sources("transformer_core") if re.search(banned, _code(path))]
-    assert not offenders
+    read = {path: path.read_text(encoding="utf-8") for path in sources("transformer_core")}
+    assert not [name_of(path) for path, text in read.items() if banned.search(text) and banned.search(_code(text))]
 
 
-def _code(path: Path) -> str:
-    """Return a file's code without strings and comments, and without calls of a module's .eval()."""
-    return ast.unparse(_without_strings(ast.parse(path.read_text(encoding="utf-8")))).replace(".eval(", "(")
+def _code(text: str) -> str:
+    """Return code without strings and comments, and without calls of a module's .eval()."""
+    return ast.unparse(_without_strings(ast.parse(text))).replace(".eval(", "(")
 
 
 def _without_strings(tree: ast.Module) -> ast.Module:
@@ -279,7 +279,7 @@ LINE = re.compile("Read " + r"next: *(\S+)")
 
 def next_of(name: str) -> list[str]:
     """Return the files that a file's module docstring names as the next to read."""
-    return LINE.findall(ast.get_docstring(parsed(ROOT / name)) or "")
+    return LINE.findall(facts(ROOT / name).docstring)
 
 
 def path() -> list[str]:

@@ -20,6 +20,7 @@ from torch import nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
+from transformer_core.layers.initialization import Undrawn, shapes_alone
 from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.models.recurrent import (
@@ -299,7 +300,7 @@ def needed_shapes(where: str, kind: type[nn.Module], config: ModelConfig) -> dic
     for named, count, most in (("n_layers x n_heads", heads, MOST_HEADS), ("vocab_size", entries, MOST_ENTRIES)):
         if count > most:
             raise BundleError(f"{where}: the model has {named}={count:,}; at most {most:,} are opened")
-    with torch.device("meta"):
+    with shapes_alone():
         needed = {name: tuple(parameter.shape) for name, parameter in kind(config).named_parameters()}
     if (parameters := sum(map(math.prod, needed.values()))) > MOST_PARAMETERS:
         raise BundleError(f"{where}: the model has {parameters:,} parameters; at most {MOST_PARAMETERS:,} are opened")
@@ -318,7 +319,8 @@ def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.M
         with safe_open(path, framework="pt") as file:
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
             _compare_shapes(where, found, kind, config)
-            model = kind(config)
+            with Undrawn():
+                model = kind(config)
             with torch.no_grad():
                 for name, parameter in model.named_parameters():
                     tensor = file.get_tensor(name)

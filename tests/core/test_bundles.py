@@ -40,7 +40,9 @@ def test_a_bundle_comes_back_as_it_was(kind, tied, tmp_path, word_tokenizer):
     model = made(MODELS[kind], **changes)
     labels = ("no", "yes") if kind in LABELLED else ()
     save(Bundle("glass", model, word_tokenizer, labels, "# Glass, 玻璃"), tmp_path / "new" / "glass")
+    state = torch.get_rng_state()
     loaded = load(tmp_path / "new" / "glass", device="cpu")
+    assert torch.equal(torch.get_rng_state(), state)  # no weight is drawn that is replaced
     assert (loaded.name, loaded.kind, loaded.labels, loaded.card) == ("glass", kind, labels, "# Glass, 玻璃")
     assert loaded.config == model.config
     assert loaded.n_parameters == sum(parameter.numel() for parameter in model.parameters())

@@ -169,6 +169,7 @@ print(used() - before)
 """
 
 
+@pytest.mark.nightly
 def test_texts_of_many_lengths_take_no_more_memory_than_of_a_few():
     grown = subprocess.run([sys.executable, "-c", ROWS], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert int(grown) < 60, "MB"

@@ -109,6 +109,7 @@ def edits_in(page: Page) -> list[dict]:
     return json.loads(parse_qs(urlparse(page.url).query).get("lab_weights", ["[]"])[0])
 
 
+@pytest.mark.nightly
 def test_strokes_write_into_a_matrix_and_are_taken_back(page: Page, address: str) -> None:
     opened(page, address, "weights", lab_which="paint", lab_brush="1.5")
     expect(page.locator(CHANGE)).to_have_text("0")

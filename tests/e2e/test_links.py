@@ -3,6 +3,7 @@
 import re
 from urllib.parse import quote_plus
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pages.kit.url import LONGEST_LINK
@@ -124,6 +125,7 @@ def test_english_chosen_in_a_chinese_browser_stays(browser: Browser, address: st
     page.context.close()
 
 
+@pytest.mark.nightly
 def test_where_the_clipboard_is_missing_the_link_is_offered_as_text(own_page: Page, address: str) -> None:
     own_page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     visit(own_page, address, "tokens", text=TEXT, tokens_part="merges", tokens_text="own")

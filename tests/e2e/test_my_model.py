@@ -60,6 +60,7 @@ def chatting(folder: Path, template: str) -> Path:
     return Path(shutil.make_archive(str(folder), "zip", folder))
 
 
+@pytest.mark.nightly
 def test_a_chat_model_is_brought_and_its_messages_are_tokens_by_role_and_a_template_that_loops_is_stopped(
     page: Page, address: str, tmp_path: Path
 ) -> None:

@@ -195,6 +195,7 @@ def test_a_person_steps_off_plays_and_steps_back_on(own_page: Page, address: str
     expect(page.locator(".st-key-tour")).to_contain_text(scene.title)
 
 
+@pytest.mark.nightly
 def test_a_lecture_begins_a_run_and_comes_back_to_it(own_page: Page, address: str) -> None:
     page, name = own_page, "how_an_encoder_learns"
     lecture = lecture_of(name=name)

@@ -154,6 +154,7 @@ def test_a_first_line_becomes_a_poem_and_the_rhyme_is_looked_at(page: Page, addr
     rest(page)
 
 
+@pytest.mark.nightly
 def test_a_chinese_sentence_is_translated(page: Page, address: str) -> None:
     visit(page, address, "translation", lang="zh")
     text = "我明天给你打电话。"

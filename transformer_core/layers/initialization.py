@@ -5,8 +5,13 @@ to 67.8 to 71.2 % over three seeds instead of 71.2 to 72.1 (DECISIONS.md).
 Read next: transformer_core/models/output.py
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from transformer_core.layers.attention import AdditiveScores
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
@@ -16,6 +21,23 @@ from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
 NORMAL_DEVIATION = 0.01  # of initialize_normally
+_DRAWS = {Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_}
+
+
+class Undrawn(TorchFunctionMode):
+    """Let weights stay as they were allocated, for a model whose weights are replaced."""
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Leave the tensor as it is where it would be drawn; call everything else."""
+        named = kwargs or {}
+        return next(iter((*args, *named.values()))) if func in _DRAWS else func(*args, **named)
+
+
+@contextmanager
+def shapes_alone() -> Iterator[None]:
+    """Let models be made of shapes alone, on torch's device "meta": to draw there would first load torch's compiler."""
+    with torch.device("meta"), Undrawn():
+        yield
 
 
 @torch.no_grad()

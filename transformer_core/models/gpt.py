@@ -6,13 +6,12 @@ Read next: transformer_core/generation/writer.py
 
 from dataclasses import replace
 
-import torch
 from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig, require_range
 from transformer_core.layers.blocks import Stream
 from transformer_core.layers.cache import KeyValueCache
-from transformer_core.layers.initialization import initialize
+from transformer_core.layers.initialization import initialize, shapes_alone
 from transformer_core.models.decoder import MaskedDecoder
 from transformer_core.models.output import WordScores
 from transformer_core.probe import SILENT, Probe
@@ -103,7 +102,7 @@ class Gpt(nn.Module):
             ValueError: count is not from 1 to n_layers.
         """
         require_range("count", count, 1, self.config.n_layers)
-        with torch.device("meta"):
+        with shapes_alone():
             short = Gpt(replace(self.config, n_layers=count, windows=self.config.windows[:count]))
         short.decoder.embedding, short.output = self.decoder.embedding, self.output
         short.decoder.stack.final_norm = self.decoder.stack.final_norm

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from transformer_core.bundle import LABELLED, MODELS, Bundle, needed_shapes
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
+from transformer_core.layers.initialization import shapes_alone
 from transformer_core.open_checkpoints.bert import ALBERT, BERT, DISTILBERT, ELECTRA, PAIRS_ALONE, ROBERTA, XLM_ROBERTA
 from transformer_core.open_checkpoints.decoders import DECODERS
 from transformer_core.open_checkpoints.family import Family, Origin, Origins, names_of
@@ -287,7 +287,7 @@ def _filled(kind: type[nn.Module], config: ModelConfig, origins: Origins, tensor
         _check_shape(tensors, origin.name, origin.whole(needed[name]))
         if origin.added:
             _check_shape(tensors, origin.added, (1, *needed[name][1:]))
-    with torch.device("meta"):  # nothing is allocated that is replaced anyway
+    with shapes_alone():  # nothing is allocated that is replaced anyway
         model = kind(config)
     held: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}  # a tied matrix is there more than once
     for module in model.modules():

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import numpy as np
+import pytest
 import torch
 
 from app import LIVE
@@ -64,6 +65,7 @@ def weights() -> dict[str, bytes]:
     return {name: tensor.detach().numpy().tobytes() for name, tensor in model.state_dict().items()}
 
 
+@pytest.mark.nightly
 def test_readers_see_what_they_see_alone_while_eight_others_damage_the_model() -> None:
     before, everybody = weights(), visits()
     alone = [seen(visit) for visit in everybody]

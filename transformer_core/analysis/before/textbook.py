@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-import torch
-
+from transformer_core.layers.initialization import shapes_alone
 from transformer_core.models.recurrent import RecurrentLm, RecurrentLmConfig
 
 UNITS = 256
@@ -33,7 +32,7 @@ def textbook(*, vocab_size: int) -> Textbook:
 
     def count(one_hot: bool) -> int:
         config = RecurrentLmConfig(vocab_size=vocab_size, d_model=UNITS, d_hidden=UNITS, one_hot=one_hot)
-        with torch.device("meta"):
+        with shapes_alone():
             return sum(parameter.numel() for parameter in RecurrentLm(config).parameters())
 
     return Textbook(count(True), count(False))

@@ -20,6 +20,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig, require_choice, require_index
 from transformer_core.layers.blocks import EncoderBlock
 from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward
+from transformer_core.layers.initialization import shapes_alone
 from transformer_core.models import Gpt
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import capture
@@ -51,7 +52,7 @@ class Cost:
 @lru_cache(maxsize=32)
 def cost_of(config: ModelConfig) -> Cost:
     """Return what a GPT of a config takes; nothing is computed."""
-    with torch.device("meta"):
+    with shapes_alone():
         model = Gpt(config)
     counts = parts_counted(model, config.n_active_experts)
     mapped = sum(module.weight.numel() for module in model.modules() if isinstance(module, Linear))

@@ -15,6 +15,7 @@ from transformer_core.analysis.short_training import Lesson, Trial, backwards_lo
 from transformer_core.config import ModelConfig
 from transformer_core.layers.blocks import EncoderBlock, Stack
 from transformer_core.layers.embeddings import InputEmbedding
+from transformer_core.layers.initialization import shapes_alone
 from transformer_core.layers.positions import SinusoidalPositions
 from transformer_core.packed_linear import Linear
 from transformer_core.training.config import TrainConfig
@@ -85,7 +86,7 @@ def _models() -> dict[str, nn.Module]:
 
 def joined_sizes() -> Sizes:
     """Count the parameters of the models that train_joined_positions trains."""
-    with torch.device("meta"):
+    with shapes_alone():
         return Sizes(**{name: sum(p.numel() for p in model.parameters()) for name, model in _models().items()})
 
 

@@ -17,6 +17,7 @@ from transformer_core.analysis.why.sentence_attention import LayerAttention, sen
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import require_choice, require_index
 from transformer_core.layers.attention import dot_product_scores
+from transformer_core.layers.initialization import shapes_alone
 from transformer_core.prompt import Prompt
 
 Vectors = Literal["rows", "tokens", "embedded", "read"]
@@ -217,7 +218,7 @@ def _count(model: nn.Module, part: str) -> int:
 
 def parameters_saved(*, bundle: Bundle) -> Saved:
     """Count the parameters of a model's configuration with share_key_value off and on; nothing is trained."""
-    with torch.device("meta"):
+    with shapes_alone():
         own, shared = (MODELS[bundle.kind](replace(bundle.config, share_key_value=on)) for on in (False, True))
     counts = [_count(model, part) for part in ("attention.", "") for model in (own, shared)]
     return Saved(*counts)

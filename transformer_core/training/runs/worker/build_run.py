@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from transformer_core.bundle import MODELS
 from transformer_core.device import best_device, cores, device_name
-from transformer_core.layers.initialization import initialize_normally, initialize_unit_embeddings
+from transformer_core.layers.initialization import initialize_normally, initialize_unit_embeddings, shapes_alone
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.store.database import RunWriter
@@ -66,7 +66,7 @@ def threads_of(spec: RunSpec) -> int:
 
 def count_parameters(task: Task) -> int:
     """Return the number of parameters of a task's model, without allocating it."""
-    with torch.device("meta"):
+    with shapes_alone():
         return sum(math.prod(parameter.shape) for parameter in MODELS[task.kind](task.config).parameters())
 
 

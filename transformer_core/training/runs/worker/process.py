@@ -107,8 +107,6 @@ def warm_up() -> None:
     Making the first optimizer alone imports for more than a second.
     """
     device = best_device()
-    with torch.device("meta"):
-        Classifier(TINY)  # as parameters are counted
     batch = LabelledBatch(torch.full((4, 4), 7), torch.tensor([0, 1, 0, 1])).to(device)
     points = Points(texts=["a"] * 4, labels=[0] * 4, held_out=[False] * 4, token_ids=torch.full((4, 4), 7))
     run = Run(
