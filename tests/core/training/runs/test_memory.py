@@ -1,8 +1,10 @@
 """The memory of a run: counted before it is taken, refused in words, and bounded in the worker's process."""
 
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +50,16 @@ def test_a_larger_batch_and_a_deeper_model_need_more(preset):
 
     assert 1.6 < of(batch_size=128) / of() < 2.4
     assert 1.6 < of(n_layers=8) / of(n_layers=4) < 2.4
+
+
+def test_counting_the_memory_leaves_none_taken():
+    task = tiny_task(SPEC, None, CPU)
+    run = build_run(SPEC, task, CPU)
+    weights = [weakref.ref(weight) for weight in run.model.parameters()]
+    assert needed(run, task) > 0
+    del run
+    gc.collect()
+    assert not any(weight() is not None for weight in weights)
 
 
 def test_counting_the_memory_draws_nothing_from_the_run():

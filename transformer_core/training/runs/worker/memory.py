@@ -121,17 +121,15 @@ def _first(batch: Any, rows: int) -> Any:
 def _kept_for_backward(run: Run, task: Task, batch: Any) -> int:
     """Return the bytes that the forward pass keeps of a batch, the weights themselves not counted."""
     own = {weight.untyped_storage().data_ptr() for weight in run.model.parameters()}
-    kept: dict[int, int] = {}
+    kept: dict[int, torch.UntypedStorage] = {}
 
-    def note(tensor: Tensor) -> Tensor:
+    def note(tensor: Tensor) -> None:  # a tensor that a hook gives back holds its graph, and the graph the tensor
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
+            kept[storage.data_ptr()] = storage
 
     devices = [run.device] if run.device.type == "cuda" else []
     with torch.random.fork_rng(devices), computing_in(run.config.precision, run.device):
-        with saved_tensors_hooks(note, lambda tensor: tensor):
-            loss = task.objective(run.model.train(), batch)
-        del loss
-    return sum(kept.values())
+        with saved_tensors_hooks(note, lambda nothing: nothing):
+            task.objective(run.model.train(), batch)
+    return sum(storage.nbytes() for storage in kept.values())
