@@ -13,7 +13,9 @@ import pytest
 import torch
 from hypothesis import settings
 
+from pages.kit.asking import forget_answers
 from pages.kit.heavy_process import give_back_memory
+from pages.kit.models import forget_models
 from tests import helpers
 from tests.helpers import ROOT
 from tests.helpers.pretend_device import register
@@ -61,8 +63,12 @@ def pytest_runtest_setup() -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Hand the memory of a file's tensors back to the machine before the next file."""
-    if nextitem is None or nextitem.path != item.path:
+    """Let go of a folder's models and answers before the next, and of a file's tensors before the next file."""
+    following = item.path if nextitem is None else nextitem.path
+    if following.parent != item.path.parent:
+        forget_models()
+        forget_answers()
+    if following != item.path:
         give_back_memory()
 
 
