@@ -5,7 +5,7 @@ its own next words); Leviathan et al. 2023 (a smaller model does); guesses looke
 prompt lookup decoding (there in the prompt).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,11 +53,11 @@ def _checked_passes(
     propose: Propose,
     *,
     end: int,
-    eos_id: int | None,
+    ends: Collection[int],
     device: torch.device,
     sites: tuple[str, ...] = (),
 ) -> Iterator[SpeculativePass]:
-    """Let a model check proposed words, pass by pass, until so many are written or the end token is.
+    """Let a model check proposed words, pass by pass, until so many are written or one of `ends` is.
 
     Args:
         state: after all that was written but the last word.
@@ -65,15 +65,14 @@ def _checked_passes(
         end: words in all, those that were written before among them.
     """
     written, begun = list(written), len(written)
-    while len(written) < end and (len(written) == begun or written[-1] != eos_id):
+    while len(written) < end and (len(written) == begun or written[-1] not in ends):
         guess = tuple(propose(written, end - len(written) - 1))
         probe = Probe(sites)
         with torch.inference_mode():
             logits, after = model.read(torch.tensor([[written[-1], *guess]], device=device), state, probe=probe)
             own = logits[0].argmax(-1).tolist()  # of (1, pos, vocab)
         found = own[: _alike(guess, own) + 1]
-        if eos_id in found:
-            found = found[: found.index(eos_id) + 1]
+        found = found[: next((place for place, id_ in enumerate(found, 1) if id_ in ends), None)]
         yield SpeculativePass(guess, tuple(found), logits[0, : len(found)], 1 + len(guess), probe.trace)
         written += found
         state = after.truncated(len(written) - 1)
@@ -113,7 +112,7 @@ def greedy_from_drafts(
 
     end = min(most, model.config.max_len - 1) + 1
     device = state.memory.device
-    return _checked_passes(model, state, [bos_id], propose, end=end, eos_id=eos_id, device=device, sites=sites)
+    return _checked_passes(model, state, [bos_id], propose, end=end, ends={eos_id}, device=device, sites=sites)
 
 
 def looked_up(written: Sequence[int], most: int) -> Sequence[int]:
@@ -142,7 +141,7 @@ class SmallModel:
 
 
 def greedy_with_drafts(
-    model: Gpt, ids: Sequence[int], propose: Propose, *, length: int, most: int, eos_id: int | None
+    model: Gpt, ids: Sequence[int], propose: Propose, *, length: int, most: int, ends: Collection[int]
 ) -> Iterator[SpeculativePass]:
     """Write on as greedy does, checking so many proposed words a pass (Leviathan et al. 2023, algorithm 1, greedy).
 
@@ -150,7 +149,8 @@ def greedy_with_drafts(
         ids: of the text that is written on, at least one.
         propose: gives the next words; fewer than asked for, or none, are fine.
         length: words proposed a pass.
-        most: words written in all; fewer where the model's max_len ends, or with eos_id.
+        most: words written in all; fewer where the model's max_len ends.
+        ends: ids, the first of which is the last word.
 
     Raises:
         ValueError: a proposed id is outside the vocabulary.
@@ -163,7 +163,7 @@ def greedy_with_drafts(
     def at_most(written: Sequence[int], room: int) -> Sequence[int]:
         return propose(written, min(length, room))
 
-    return _checked_passes(model, state, ids, at_most, end=end, eos_id=eos_id, device=device)
+    return _checked_passes(model, state, ids, at_most, end=end, ends=ends, device=device)
 
 
 def _guessed(known: Sequence[Sequence[int]], written: Sequence[int], most: int) -> Sequence[int]:

@@ -6,7 +6,9 @@ from itertools import groupby
 import pytest
 
 from tests.helpers.chats import TEMPLATES, chat_model
-from transformer_core.analysis.words.chat import BEFORE, UNKNOWN, ChatTokens, chat_tokens
+from transformer_core.analysis.gpt.continuation import written_on
+from transformer_core.analysis.words.chat import BEFORE, UNKNOWN, ChatTokens, chat_tokens, ends_of
+from transformer_core.prompt import Prompt
 from transformer_core.text.chat import ChatError, Messages
 
 TALK: Messages = (("system", "Be brief. "), ("user", " Who? "), ("assistant", "A model."), ("user", "And?"))
@@ -73,3 +75,25 @@ def test_a_model_without_a_template_is_asked_by_one_that_is_not_its_own() -> Non
 def test_a_template_that_refuses_says_so() -> None:
     with pytest.raises(ChatError, match="the chat template refuses this conversation: Roles must alternate"):
         of(TEMPLATES["mistral"], (TALK[1], TALK[3]))
+
+
+ENDS = {"llama": "<|eot|>", "qwen": "<|im_end|>", "gemma": "</turn>", "mistral": "[EOS]", "chatml": "<|im_end|>"}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_writing_ends_where_the_template_ends_an_answer(name: str) -> None:
+    bundle = chat_model(TEMPLATES[name])
+    end = bundle.tokenizer.id_of(bundle.tokenizer.named.get(ENDS[name], ENDS[name]))
+    assert ends_of(bundle) == {end, bundle.tokenizer.eos_id}
+    prompt = Prompt(bundle, "A film", 16)
+    rules = {"how": "greedy", "temperature": 1.0, "top_k": None, "top_p": None, "seed": 0}
+    found = written_on(prompt=prompt, **rules, choices=((2, end),), steps=6)
+    assert found.ended
+    assert [step.token_id for step in found.steps][2:] == [end]
+
+
+@pytest.mark.parametrize("template", ["{{", "{{ raise_exception('No such role') }}", CUT])
+def test_a_template_that_ends_no_answer_leaves_the_end_token(template: str) -> None:
+    bundle = chat_model(template)
+    assert ends_of(bundle) == {bundle.tokenizer.eos_id}
+    assert ends_of(replace(bundle, chat=None)) == {bundle.tokenizer.eos_id}

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, gpt_of, ids_on_device, labels_after
+from transformer_core.analysis.words.chat import ends_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
 from transformer_core.generation.sampling import Written, greedy_words, probabilities, sample
@@ -81,6 +82,7 @@ class Continuation:
     def __init__(self, bundle: Bundle, ids: tuple[int, ...], rules: Rules) -> None:
         self._bundle, self._ids, self._rules = bundle, list(ids), rules
         self._steps: list[ContinuationStep] = []
+        self._ends = ends_of(bundle)
         self._more = self._write()
         self._lock = Lock()
 
@@ -103,7 +105,7 @@ class Continuation:
                 self._ids.append(step.token_id)
                 done += 1
                 yield step
-                if step.token_id == self._bundle.tokenizer.eos_id:
+                if step.token_id in self._ends:
                     return
                 if chosen is not None:
                     break
@@ -171,7 +173,7 @@ class WrittenOn:
     Args:
         steps: one per token.
         written: their text.
-        ended: whether the model's end token came.
+        ended: whether the model's end token, or the end of a chat model's answer, came.
     """
 
     steps: tuple[ContinuationStep, ...]
@@ -209,7 +211,7 @@ def written_on(
         steps=done,
         written=prompt.bundle.tokenizer.decode(known),
         bits=np.array([-math.log2(max(step.probability, TINY)) for step in done]),
-        ended=bool(done) and done[-1].token_id == prompt.bundle.tokenizer.eos_id,
+        ended=bool(done) and done[-1].token_id in ends_of(prompt.bundle),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at
+from transformer_core.analysis.words.chat import ends_of
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
 from transformer_core.generation.sampling import greedy_words
@@ -99,10 +100,10 @@ def drafted(
         small = small.first_layers(layers)
     proposing = drafter is not None or layers is not None
     propose = SmallModel(small) if proposing else looked_up
-    ids, eos_id = prompt.encoding.ids, tokenizer.eos_id
+    ids, ends = prompt.encoding.ids, ends_of(prompt.bundle)
     written: list[int] = []
     passes: list[DraftedPass] = []
-    for one in greedy_with_drafts(model, ids, propose, length=length, most=steps, eos_id=eos_id):
+    for one in greedy_with_drafts(model, ids, propose, length=length, most=steps, ends=ends):
         before = [*ids, *written]
         agreed = len(one.guessed) >= len(one.token_ids) and one.guessed[len(one.token_ids) - 1] == one.token_ids[-1]
         accepted = len(one.token_ids) - (not agreed)  # all are where the model ends the text as was proposed

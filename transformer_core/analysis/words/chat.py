@@ -6,15 +6,16 @@ back, give the text. What cannot be found in this way is left open.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
 from transformer_core.analysis.words.tokenizer_comparison import MODEL, Cut, cut
 from transformer_core.bundle import Bundle
-from transformer_core.text.chat import CHATML, ChatTemplate, Messages
+from transformer_core.text.chat import CHATML, ChatError, ChatTemplate, Messages
 
 BEFORE, UNKNOWN = -1, -2  # in the place of a message: the template's own beginning; it cannot be told
-MARK = re.compile("\ue000([0-9]{1,3})\ue001")
+MARK, ANSWER = re.compile("\ue000([0-9]{1,3})\ue001"), "\ue0001\ue001"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,20 @@ def chat_tokens(*, bundle: Bundle, messages: Messages, prompted: bool) -> ChatTo
         owners.append(around[0] if len(around) == 1 else UNKNOWN)
         own.append(bool(words))
     return ChatTokens(text, found, tuple(owners), tuple(own), bundle.chat is not None)
+
+
+def ends_of(bundle: Bundle) -> frozenset[int]:
+    """Return the ids after which a GPT has no more to say: its end token, and a chat model's end of an answer.
+
+    That is the first special token which its template writes after the assistant's words.
+    """
+    tokenizer, ends = bundle.tokenizer, {bundle.tokenizer.eos_id}
+    if bundle.chat is not None:
+        with suppress(ChatError):
+            text = bundle.chat.render((("user", "?"), ("assistant", ANSWER)), prompted=False)
+            after = tokenizer.encode(text.partition(ANSWER)[2], add_special=False).ids
+            ends.add(next(filter(tokenizer.is_special, after), None))
+    return frozenset(end for end in ends if end is not None)
 
 
 def owners_of(template: ChatTemplate, messages: Messages, prompted: bool, text: str) -> tuple[list[int], list[bool]]:

@@ -129,7 +129,7 @@ def _kept_for_backward(run: Run, task: Task, batch: Any) -> int:
             kept[storage.data_ptr()] = storage
 
     devices = [run.device] if run.device.type == "cuda" else []
-    with torch.random.fork_rng(devices), computing_in(run.config.precision, run.device):
-        with saved_tensors_hooks(note, lambda nothing: nothing):
-            task.objective(run.model.train(), batch)
+    hooks = saved_tensors_hooks(note, lambda nothing: nothing)
+    with torch.random.fork_rng(devices), computing_in(run.config.precision, run.device), hooks:
+        task.objective(run.model.train(), batch)
     return sum(storage.nbytes() for storage in kept.values())
