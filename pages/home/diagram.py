@@ -41,7 +41,7 @@ PLACES = {  # for each kind of model: the page of each part of the diagram, and 
 ALIKE = (
     *("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "n_classes", "n_segments", "positions", "norm_order"),
     *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel", "n_experts", "n_active_experts"),
-    "d_embedding",
+    *("d_embedding", "first_attention_norm"),
 )
 
 

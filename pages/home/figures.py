@@ -206,7 +206,7 @@ class Architecture:
         norm_order, parallel: as in ModelConfig.
         n_kv_heads: heads of keys and values, 0 for as many as n_heads; gated: the feed-forward layer has a gate.
         n_experts, n_active_experts: as in ModelConfig.
-        embedding_norm: whether the summed embeddings are normalised.
+        embedding_norm, first_attention_norm: as in ModelConfig.
         causal: whether a position of a decoder sees no later ones.
         pooling: "cls" or "mean".
         pair_head: whether a BERT also predicts if two sentences belong together.
@@ -227,6 +227,7 @@ class Architecture:
     target_vocab_size: int = 0
     n_segments: int = 0
     embedding_norm: bool = False
+    first_attention_norm: bool = True
     causal: bool = True
     pair_head: bool = True
     n_kv_heads: int = 0
@@ -304,6 +305,8 @@ def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None
         places = {"pre": [(up, 156)], "post": [(down + 32, STREAM_Y)], "output": [(down, 156)]}
         for place in places.get(order, [(up, 156), (down, 156)]):
             draw.pill(*place, words["norm"])
+        if index == 0 and not model.first_attention_norm:
+            draw.text(up + 62, 200, words["norm_from_second"], "shape")
     if order != "post":
         draw.pill(end + 56, STREAM_Y, words["final_norm"])
 

@@ -44,6 +44,13 @@ def test_post_norm_has_no_final_norm_and_mean_pooling_is_named() -> None:
     assert words("en")["diagram.mean"] in post
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_norm_that_the_first_layer_lacks_is_said_to_begin_later(language: str) -> None:
+    said = words(language)["diagram.norm_from_second"]
+    assert said not in " ".join(drawn(language).itertext())
+    assert " ".join(drawn(language, first_attention_norm=False).itertext()).count(said) == 1
+
+
 def test_only_parts_with_a_page_are_buttons() -> None:
     buttons = [node for node in drawn().iter() if node.get("role") == "button"]
     assert [node.get("data-part") for node in buttons] == ["attention"]
