@@ -20,7 +20,7 @@ from transformer_core.probe import capture
 from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.untrusted.gguf_file import GgufFile, GgufTensor
 
-ATOL = 1e-4
+ATOL = 3e-5
 KINDS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
 CASES = [(name, "F32") for name in OWN_NAMES] + [("llama", kind) for kind in KINDS[1:]]
 REAL = "VITRINE_GGUF"

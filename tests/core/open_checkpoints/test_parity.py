@@ -18,7 +18,7 @@ from transformer_core.text.batch import make_batch
 from transformer_core.trace import Trace
 from transformer_core.wiring import Wiring
 
-ATOL = 1e-4
+ATOL = 1e-5
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 LLAMA3 |= {"original_max_position_embeddings": 12}
 LINEAR = {"rope_type": "linear", "rope_theta": 50.0, "factor": 2.0}
