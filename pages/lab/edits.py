@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import streamlit as st
 from pages.kit.controls import Kept
 from pages.kit.header import View
 from pages.language import plain, t
-from transformer_core.analysis.lab.changes import Code, changes_of
-from transformer_core.analysis.lab.weights import Block
+from transformer_core.analysis.lab.changes import MOST_CHANGES, Code, changes_of, code_of
+from transformer_core.analysis.lab.weights import EVERY, MATRIX_KINDS, Block, edits_of_matrices, matrix_kinds
 from transformer_core.bundle import Bundle
 
 MOST_EDITS, MOST_CHARACTERS = 24, 200_000  # characters of the whole stack
@@ -41,11 +42,15 @@ def _read(view: View, text: str) -> _Read:
     try:
         found = json.loads(text or "[]")
         named = [{"code": tuple(one["code"][:4]), "strokes": one["code"][4], "on": bool(one["on"])} for one in found]
-        there = {name: weight.shape for name, weight in view.bundle.model.named_parameters()}
+        kinds = matrix_kinds(view.bundle.model)
+        there: dict[str, tuple[int, ...]] = dict.fromkeys(kinds, (0, 0))  # nothing is painted there
+        there |= {name: weight.shape for name, weight in view.bundle.model.named_parameters()}
         fitting = [one for one in named if one["code"][0] in there and _fits(one, there[one["code"][0]])]
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return _Read([], broken=True)
-    return _Read(fitting[:MOST_EDITS], len(named) - len(fitting), len(fitting[MOST_EDITS:]))
+    made = accumulate(len(kinds.get(one["code"][0], (1,))) for one in fitting)
+    most = min(MOST_EDITS, sum(count <= MOST_CHANGES for count in made))
+    return _Read(fitting[:most], len(named) - len(fitting), len(fitting[most:]))
 
 
 def _edits(view: View, text: str) -> list[Edit]:
@@ -76,18 +81,33 @@ def _keep(kept: list[Edit]) -> None:
 
 
 def short_name(bundle: Bundle, parameter: str) -> str:
-    """Return a matrix's name as the page has it, as in ``encoder.layer0.self_attention.query_proj``.
+    """Return a matrix's name as the page has it, as in ``encoder.layer0.self_attention.query_proj``; or a kind's words.
 
     Of shared layers all are named: ``encoder.layer0–11.self_attention.query_proj``.
     """
+    if parameter in MATRIX_KINDS:
+        kind = "all" if parameter == EVERY else parameter.removeprefix(EVERY)
+        return t(f"lab.matrices_{kind}", count=len(matrix_kinds(bundle.model).get(parameter, ())))
     shared = getattr(bundle.config, "shared_layers", False)
     first = f".layer0–{bundle.config.n_layers - 1}." if shared else ".layer0."
     return parameter.replace(".stack.layers.0.", first).replace(".stack.layers.", ".layer").removesuffix(".weight")
 
 
+def narrow_name(bundle: Bundle, parameter: str) -> str:
+    """Return a matrix's name in fewer letters, as in ``encoder.layer0.query``."""
+    name = short_name(bundle, parameter)
+    return name.replace(".self_attention.", ".").replace(".feed_forward.", ".").removesuffix("_proj")
+
+
 def changes_of_weights(view: View) -> tuple[Code, ...]:
-    """Return the edits that are on as changes."""
-    return tuple(("weights", *one["code"], _tuples(one["strokes"])) for one in EDITS.read(view) if one["on"])
+    """Return the edits that are on as changes, one for each matrix of a kind."""
+    found: list[Code] = []
+    for one in EDITS.read(view):
+        if one["on"] and one["code"][0] in MATRIX_KINDS:
+            found += map(code_of, edits_of_matrices(view.bundle.model, *one["code"]))
+        elif one["on"]:
+            found.append(("weights", *one["code"], _tuples(one["strokes"])))
+    return tuple(found)
 
 
 def _tuples(value: Any) -> Any:

@@ -15,17 +15,20 @@ from pages.lab.edits import add_stroke, changes_of_weights, offer_undo, short_na
 from pages.lab.figures import tables
 from pages.language import strings, t
 from transformer_core.analysis.lab.weight_curve import Matrix, edited_matrix
-from transformer_core.analysis.lab.weights import Block, blocks_of, matrices_of, require_parameter
+from transformer_core.analysis.lab.weights import Block, blocks_of, matrices_of, matrix_kinds, require_parameter
 
 MOST_ROWS, MOST_COLS = 240, 480
 
 
+def _names(view: View) -> list[str]:
+    return sorted(matrices_of(view.bundle.model), key=lambda name: "embedding" in name)
+
+
 def _matrices(view: View) -> dict[str, str]:
-    names = sorted(matrices_of(view.bundle.model), key=lambda name: "embedding" in name)
-    return {name: short_name(view.bundle, name) for name in names}
+    return {name: short_name(view.bundle, name) for name in (*matrix_kinds(view.bundle.model), *_names(view))}
 
 
-MATRIX = Choice("lab_matrix", _matrices, label="lab.matrix", form="list")
+MATRIX = Choice("lab_matrix", _matrices, default=lambda view: _names(view)[0], label="lab.matrix", form="list")
 WHICH = Choice("lab_which", ("after", "paint", "before"), label="lab.which", words="lab.matrix_{}", collapsed=True)
 BRUSH = Slider("lab_brush", -2.0, 2.0, 0.0, step=0.05, kind=float, label="lab.brush", format="%.2f")
 WINDOW = Choice("lab_window", ("whole", "part"), label="lab.window", words="lab.window_{}")
@@ -33,10 +36,21 @@ ROW = Slider("lab_row", 0, lambda view: shape_of(view)[0] - MOST_ROWS, 0, label=
 COLUMN = Slider("lab_column", 0, lambda view: shape_of(view)[1] - MOST_COLS, 0, label="lab.first_column")
 
 
+def _seen(view: View) -> str:
+    """Return which matrix is on the screen: the chosen one, or the first of the kind."""
+    return next(iter(matrix_kinds(view.bundle.model).get(MATRIX.read(view), ())), MATRIX.read(view))
+
+
 def shape_of(view: View) -> tuple[int, int]:
-    """Return how many rows and columns the chosen matrix has."""
-    height, width = require_parameter(view.bundle.model, MATRIX.read(view)).shape
+    """Return how many rows and columns the matrix on the screen has."""
+    height, width = require_parameter(view.bundle.model, _seen(view)).shape
     return height, width
+
+
+def full_rank(view: View) -> int:
+    """Return the most singular values that a chosen matrix has."""
+    names = matrix_kinds(view.bundle.model).get(MATRIX.read(view), (MATRIX.read(view),))
+    return max(min(require_parameter(view.bundle.model, name).shape) for name in names)
 
 
 @dataclass(frozen=True)
@@ -115,8 +129,10 @@ def _show_brush(view: View, parameter: str) -> tuple[str, float | None]:
 
 
 def show_matrix(view: View) -> None:
-    """Show the chosen matrix before or after the edits, its facts, and the brush."""
-    parameter = MATRIX.read(view)
+    """Show the chosen matrix before or after the edits, its facts, and the brush; of a kind, its first one."""
+    parameter = _seen(view)
+    if parameter != MATRIX.read(view):
+        say(t("lab.first_of_kind", matrix=short_name(view.bundle, parameter)), small=True)
     answer: Answer[Matrix] = ask_once(
         edited_matrix, bundle=view.bundle, parameter=parameter, changes=changes_of_weights(view)
     )

@@ -9,35 +9,34 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
+from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.models import OF_RUN, called, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.number_format import percent
 from pages.kit.runs import begin_run, find_run, follow, refuse_read_only
 from pages.kit.waiting import awaited_or_why
-from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, show_edits
+from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, narrow_name, short_name, show_edits
+from pages.lab.figures import tables
 from pages.lab.outcome import answer_control, ask_effect, can_answer, measured, show_effect, show_on_set, show_words
-from pages.lab.table import MATRIX, shape_of, show_matrix
+from pages.lab.table import MATRIX, full_rank, show_matrix
 from pages.lab.text_set import show_set
-from pages.language import plain, t
+from pages.language import joined, plain, strings, t
 from pages.room import Part
 from pages.serving.owners import may_change
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.healing import FEWEST_STEPS, MOST_STEPS, STEPS, beginning_of, heal_spec
 from transformer_core.analysis.lab.text_sets import Among
 from transformer_core.analysis.lab.weight_curve import (
-    EVERY_MATRIX,
     KEPT,
     STRENGTHS,
     WeightCurve,
+    WeightTable,
     weight_curve,
+    weight_table,
 )
+from transformer_core.analysis.lab.weights import MATRIX_KINDS
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.run_store import RunStore
-
-
-def _rank(view: View) -> int:
-    return min(shape_of(view))
-
 
 OPERATION = Choice(
     "lab_operation",
@@ -49,12 +48,12 @@ AMOUNTS = {  # of the operations that have any
     "round": Slider("lab_amount_round", 1, 8, 3, label="lab.amount_round"),
     "round_rows": Slider("lab_amount_round_rows", 1, 8, 3, label="lab.amount_round_rows"),
     "prune": Slider("lab_amount_prune", 0.0, 0.99, 0.5, step=0.01, kind=float, label="lab.amount_prune"),
-    "rank": Slider("lab_amount_rank", 0, _rank, lambda view: max(1, _rank(view) // 8), label="lab.amount_rank"),
+    "rank": Slider("lab_amount_rank", 0, full_rank, lambda view: max(1, full_rank(view) // 8), label="lab.amount_rank"),
     "scale": Slider("lab_amount_scale", -2.0, 2.0, 0.5, step=0.05, kind=float, label="lab.amount_scale"),
     "noise": Slider("lab_amount_noise", 0.0, 3.0, 0.5, step=0.05, kind=float, label="lab.amount_noise"),
 }
 HEAL_STEPS = Slider("lab_heal_steps", FEWEST_STEPS, MOST_STEPS, STEPS, step=10, label="lab.heal_steps")
-SCOPE = Choice("lab_scope", ("one", "all"), label="lab.curve_of", words="lab.curve_{}")
+TABLE = Choice("lab_table_operation", tuple(STRENGTHS), label="lab.operation", words="lab.operation_{}")
 CURVE = Choice("lab_curve_operation", tuple(STRENGTHS), label="lab.operation", words="lab.operation_{}")
 
 
@@ -92,6 +91,7 @@ def _show(view: View) -> None:
     show_words(view, effect)
     among = show_set(view)
     show_on_set(view, changes, among, key="weights")
+    _show_table(view, among)
     _show_curve(view, parameter, among)
     _show_healing(view)
 
@@ -114,20 +114,83 @@ def _show_healing(view: View) -> None:
     open_page("train")
 
 
+@experiment("lab_table", "lab.table", icon=":material/grid_on:")
+def _show_table(view: View, among: Among) -> None:
+    """Show what each matrix alone and all together can bear: the answer to the text, and those to the set."""
+    if among is None:
+        st.caption(t("lab.set_first"))
+        return
+    operation = TABLE.show()
+    options = options_of("lab.flips_{}", ("alone", "together", "never"))
+    cover = ask_first(t("lab.table_ask"), options, name="lab_flips", about=f"{view.bundle.name} {operation}")
+    with cover.picture():
+        words = t("lab.table_running")
+        asked = {"operation": operation, "answer": measured(view), "among": among}
+        answer = awaited_or_why(weight_table, words, key="lab_table", prompt=view.prompt, **asked)
+        if answer is not None:
+            _draw_table(view, answer, operation)
+    if answer is not None:
+        cover.judge(*_flipped(view, answer.value, operation))
+
+
+def _draw_table(view: View, answer: Answer[WeightTable], operation: str) -> None:
+    found = answer.value
+    shown = {
+        t("lab.table_text"): found.probability,
+        t("lab.table_set", texts=found.texts): found.accuracy,
+    }
+    rows = [narrow_name(view.bundle, name) for name in found.rows]
+    strengths = [f"{strength:g}" for strength in found.strengths]
+    words = strings("lab_table") | {"column": t(f"lab.amount_{operation}")}
+    figure = tables(
+        shown,
+        dict.fromkeys(shown, rows),
+        dict.fromkeys(shown, strengths),
+        words,
+        strings("matrix"),
+        filename="lab_weight_table",
+        version=f"{operation}|{found.probability.tolist()!r}",
+        kind="probability",
+    )
+    picture = Picture("lab_table_matrix", figure, answer)
+    show_picture(picture)
+    whole = {"probability": percent(found.whole_probability), "accuracy": percent(found.whole)}
+    say(t("lab.table_whole", **whole), small=True)
+    export_picture(picture)
+
+
+def _flipped(view: View, found: WeightTable, operation: str) -> tuple[str, str]:
+    """Return which edits turn the answer to the text, and in words where each does first."""
+    turned = [(held, row) for row, held in zip(found.rows, found.held.tolist(), strict=True)]
+    turned = [(held, row) for held, row in turned if held < len(found.strengths)]
+    together = min((one for one in turned if one[1] in MATRIX_KINDS), default=None)
+    alone = [one for one in turned if one[1] not in MATRIX_KINDS]
+
+    def first(held: int, row: str) -> dict[str, str]:
+        strength = f"{found.strengths[held]:g}"
+        operation_word = t(f"lab.operation_{operation}")
+        return {"matrix": short_name(view.bundle, row), "strength": strength, "operation": operation_word}
+
+    said = [t("lab.turns_together", **first(*together))] if together else []
+    if alone:
+        matrices = sum(row not in MATRIX_KINDS for row in found.rows)
+        said.append(t("lab.turns_alone", count=len(alone), matrices=matrices, **first(*min(alone))))
+    elif together:
+        said.append(t("lab.turns_none_alone"))
+    return "alone" if alone else "together" if together else "never", joined(*said) or t("lab.turns_never")
+
+
 @experiment("lab_curve", "lab.curve", icon=":material/show_chart:")
 def _show_curve(view: View, parameter: str, among: Among) -> None:
     if among is None:
         st.caption(t("lab.set_first"))
         return
-    scope_place, operation_place = st.columns([2, 3])
-    with scope_place:
-        scope = SCOPE.show()
-    with operation_place:
-        operation = CURVE.show()
+    operation = CURVE.show()
+    say(t("lab.curve_of", matrix=short_name(view.bundle, parameter)), small=True)
     options = options_of("lab.breaks_{}", ("early", "late", "never"))
-    about = f"{view.bundle.name} {scope} {operation}"
+    about = f"{view.bundle.name} {parameter} {operation}"
     cover = ask_first(t("lab.curve_ask"), options, name="lab_breaks", about=about)
-    asked = {"parameter": EVERY_MATRIX if scope == "all" else parameter, "operation": operation, "among": among}
+    asked = {"parameter": parameter, "operation": operation, "among": among}
     with cover.picture():
         words = t("lab.curve_running")
         answer = awaited_or_why(

@@ -1,5 +1,6 @@
 """The Lab: built-in pairs, two readings side by side, and painted weights."""
 
+import copy
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tests.helpers.engine import shipped
 from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.analysis.lab import text_sets
-from transformer_core.analysis.lab.cases import one_case
+from transformer_core.analysis.lab.cases import Answers, Cases, answers_of, one_case
 from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
 from transformer_core.analysis.lab.heads_off import few_heads
 from transformer_core.analysis.lab.intervention import changed_answers, intervene_on_set
@@ -24,8 +25,18 @@ from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, pa
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_by_side
 from transformer_core.analysis.lab.text_sets import MOST_UNKNOWN, answered_by, knows_answers, measured_cases
-from transformer_core.analysis.lab.weight_curve import weight_curve
-from transformer_core.analysis.lab.weights import MOST_BLOCKS, WeightEdit, blocks_of, damaged, matrices_of
+from transformer_core.analysis.lab.weight_curve import STRENGTHS, TABLE_STRENGTHS, weight_curve, weight_table
+from transformer_core.analysis.lab.weights import (
+    EVERY,
+    MATRIX_KINDS,
+    MOST_BLOCKS,
+    WeightEdit,
+    blocks_of,
+    damaged,
+    edits_of_matrices,
+    matrices_of,
+    matrix_kinds,
+)
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig
 from transformer_core.examples import Example
@@ -346,6 +357,50 @@ def test_a_given_set_that_a_model_cannot_read_is_refused_with_the_share() -> Non
         answered_by(bundle, ((" ".join([*known, *border, "zzz"]), "0"),))
     with pytest.raises(ValueError, match="needs the model of a run"):
         measured_cases(replace(bundle, read_held_out=None), among="held_out")
+
+
+def rounded(weight: torch.Tensor, bits: int) -> torch.Tensor:
+    step = weight.abs().max() / (2 ** (bits - 1) - 1)
+    return torch.round(weight / step) * step
+
+
+@pytest.mark.parametrize("name", nightly_but(("classifier", "gpt", "lm gru", "translation"), ("classifier", "gpt")))
+def test_a_table_of_matrices_is_what_a_loop_over_plainly_rounded_copies_finds(name: str) -> None:
+    bundle = bundle_of(name)
+    cases, ours = measured_cases(bundle, 4, among="held_out"), one_case(prompt=Prompt(bundle, TEXT, 20))
+    found = weight_table(prompt=Prompt(bundle, TEXT, 20), operation="round", among="held_out", texts=4)
+    assert found.strengths.tolist() == [7, 6, 5, 4, 3, 2, 1]
+    assert found.rows == (*matrix_kinds(bundle.model), *matrices_of(bundle.model))
+    assert found.whole_probability == pytest.approx(float(answered(ours, bundle.model).log_prob[0].exp()), abs=1e-6)
+    for row, label in enumerate(found.rows):
+        for column in (0, 4):  # of 7 and 3 bits
+            model = copy.deepcopy(bundle.model)
+            for own, weight in model.named_parameters():
+                if weight.dim() == 2 and (MATRIX_KINDS[label] in own if label in MATRIX_KINDS else own == label):
+                    weight.copy_(rounded(weight, int(found.strengths[column])))
+            text = answered(ours, model)
+            assert found.probability[row, column] == pytest.approx(float(text.log_prob[0].exp()), abs=1e-5)
+            assert found.kept[row, column] == (float(text.right[0]) == 1)
+            assert found.accuracy[row, column] == pytest.approx(answered(cases, model).accuracy, abs=1e-6)
+    assert found.held.tolist() == [next((n for n, kept in enumerate(row) if not kept), 7) for row in found.kept]
+
+
+def answered(cases: Cases, model: torch.nn.Module) -> Answers:
+    """Answer cases all at once by a model of one's own."""
+    with torch.inference_mode():
+        return answers_of(cases, model(*cases.inputs))
+
+
+def test_what_a_smaller_matrix_keeps_of_its_rank_shrinks_in_proportion() -> None:
+    model = bundle_of("classifier").model
+    edits = {edit.parameter: edit.amount for edit in edits_of_matrices(model, EVERY, "rank", 8)}
+    assert edits == {name: max(1, 8 * min(model.get_parameter(name).shape) / 16) for name in matrices_of(model)}
+    assert edits_of_matrices(model, "class_proj.weight", "rank", 2)[0].amount == 2
+    assert {len(points[-TABLE_STRENGTHS:]) for points in STRENGTHS.values()} == {TABLE_STRENGTHS}
+    with pytest.raises(ValueError, match="parameter='x' must be one of the model's"):
+        edits_of_matrices(model, "x", "round", 2)
+    with pytest.raises(ValueError, match="operation='zero' must be one of round"):
+        weight_table(prompt=Prompt(bundle_of("classifier"), TEXT, 20), operation="zero")
 
 
 def test_eight_threads_that_damage_and_eight_that_read_get_what_they_get_alone() -> None:

@@ -29,7 +29,8 @@ from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.heads_off import few_heads
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
-from transformer_core.analysis.lab.weight_curve import weight_curve
+from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
+from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
 
 TEXTS = {
@@ -177,6 +178,43 @@ def test_weights_stack_and_each_can_be_switched_off() -> None:
     app.button(key="lab_drop_1").click().run()
     app.button(key="lab_drop_0").click().run()
     assert "lab_weights" not in app.query_params
+
+
+def test_one_row_edits_every_matrix_of_a_kind() -> None:
+    edits = [{"code": ["*attention", "round", 2, 0, []], "on": True}]
+    app = lab("weights", lab_weights=json.dumps(edits), lab_matrix="*attention")
+    model = load(ROOT / "assets/checkpoints/sentiment", device="cpu").model
+    named = matrices_of(model, "*attention")
+    assert len(named) == 16
+    found = intervene(prompt=read_here(), changes=tuple(("weights", name, "round", 2, 0, ()) for name in named))
+    assert metrics(app)["ln p of negative"] == minus(f"{found.before:.2f} → {found.after:.2f}")
+    assert "attention: 16 matrices" in "".join(button.label for button in app.button).replace("\\", "")
+    assert "the first is shown: encoder.layer0.self_attention.query_proj" in told(app)
+    app.selectbox(key="lab_matrix@lab").set_value("*").run()
+    app.button(key="lab_add").click().run()
+    assert [one["code"][0] for one in json.loads(app.query_params["lab_weights"])] == ["*attention", "*"]
+    assert not app.exception
+
+
+@pytest.mark.parametrize("bad", [["*x", "zero", 0, 0, []], ["*", "paint", 0, 0, [[1.0, [[0, 0, 1, 1]]]]]])
+def test_a_kind_that_is_none_or_is_painted_is_left_out(bad: list) -> None:
+    app = lab("weights", lab_weights=json.dumps([{"code": bad, "on": True}]))
+    assert not app.exception
+    assert metrics(app)["change, nats"] == "0"
+    assert STRANGE in told(app)
+
+
+def test_the_table_says_what_turns_the_answer_alone_and_together() -> None:
+    chosen = {"lab_set": "pasted", "lab_pasted": PASTED, "lab_table_operation": "round", "shown": "lab_flips"}
+    app = lab("weights", lab_table="on", **chosen)
+    among = (("A dull film.", 0), ("I loved it.", 1), ("Not my thing.", 0))
+    found = weight_table(prompt=read_here(), operation="round", among=among)
+    turned = [row for row, held in zip(found.rows, found.held, strict=True) if held < len(found.strengths)]
+    alone = [row for row in turned if not row.startswith("*")]
+    assert (len(turned), found.texts) == (len(alone) + 2, 3)  # all, attention
+    said = told(app)
+    assert f"Alone, {len(alone)} of 26 matrices turn" in said
+    assert "Together (all 26 matrices), the answer turns first at round 3" in said
 
 
 def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:

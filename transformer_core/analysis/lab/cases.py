@@ -137,6 +137,11 @@ class Answers:
         return float(self.log_prob.cpu().double().sum() / self.asked.cpu().sum())
 
     @property
+    def chance(self) -> float:
+        """The probability of the first text's answer, of a target of all its words."""
+        return float(self.log_prob[0].exp())
+
+    @property
     def accuracy(self) -> float:
         """The share of all answers that are the likeliest."""
         return float((self.right * self.asked).cpu().double().sum() / self.asked.cpu().sum())

@@ -27,7 +27,7 @@ Code = tuple[object, ...]
 EVERYWHERE = -1
 ALL_HEADS = -1
 RECURRENT = ("lm", "seq2seq")
-MOST_CHANGES = 2_000
+MOST_CHANGES = 5_000
 FEW = 24  # texts, for a mean mixture
 MOST_MISSES = 200  # draws one after the other that bring nothing new, until there are no more
 

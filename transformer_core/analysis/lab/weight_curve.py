@@ -1,18 +1,23 @@
-"""One edit of weights at ever greater strength: what the answers keep, and where they break."""
+"""One edit of weights at ever greater strength: what the answers keep, and where they break; matrix by matrix, too."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from transformer_core.analysis.lab.cases import one_case
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.intervention import changed_answers
 from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import (
+    MATRIX_KINDS,
     Operation,
     WeightEdit,
     damaged,
+    edits_of_matrices,
     matrices_of,
+    matrix_kinds,
     require_parameter,
     size_of,
 )
@@ -28,8 +33,8 @@ STRENGTHS: dict[Operation, tuple[float, ...]] = {
     "scale": (1.0, 0.9, 0.75, 0.5, 0.25, 0.1, 0.0, -0.5, -1.0),
     "rank": (1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05, 0.02),  # shares of the full rank
 }
+TABLE_STRENGTHS = 7  # the last so many are what a table has; milder ones hardly change anything
 KEPT = 0.9  # of the undamaged accuracy; below it the model has broken
-EVERY_MATRIX = "*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +77,7 @@ def weight_curve(
     """Make one edit at every strength of STRENGTHS.
 
     Args:
-        parameter: the name of a matrix; EVERY_MATRIX for all of the model.
+        parameter: the name of a matrix, or a kind of MATRIX_KINDS for all of these at once.
         operation: one that has strengths.
         answer: as of one_case.
         among: which texts, as of measured_cases.
@@ -83,23 +88,16 @@ def weight_curve(
         ValueError: there is no such matrix, the operation has no strengths, or as one_case.
     """
     bundle = prompt.bundle
-    if operation not in STRENGTHS:
-        raise ValueError(f"operation={operation!r} must be one of {', '.join(STRENGTHS)}")
-    names = matrices_of(bundle.model) if parameter == EVERY_MATRIX else (parameter,)
+    names = matrices_of(bundle.model, parameter) if parameter in MATRIX_KINDS else (parameter,)
     weights = {name: require_parameter(bundle.model, name) for name in names}
-    rank = max((min(weight.shape) for weight in weights.values() if weight.dim() == 2), default=1)
-    strengths = [max(1, round(share * rank)) for share in STRENGTHS["rank"]] if operation == "rank" else None
-    strengths = np.array(strengths or STRENGTHS[operation], dtype=np.float64)
+    strengths = _strengths(operation, weights.values())
     cases = measured_cases(bundle, texts, seed, among)
     ours = one_case(prompt=prompt, answer=answer)
     whole, before = changed_answers(cases, ()), changed_answers(ours, ())
     norm = float(np.sqrt(sum(float(weight.cpu().double().square().sum()) for weight in weights.values())))
     rows = []
     for strength in counted(strengths.tolist()):
-        edits = tuple(
-            WeightEdit(name, operation, _of(operation, strength, weights[name], rank), seed) for name in names
-        )
-        model = damaged(bundle.model, edits)
+        model = damaged(bundle.model, edits_of_matrices(bundle.model, parameter, operation, strength, seed))
         sizes = size_of(bundle.model, model)
         drawn = tuple(WeightEdit(name, "random", size, seed) for name, size in sizes.items())
         found = changed_answers(cases, (), model=model)
@@ -127,12 +125,92 @@ def weight_curve(
     )
 
 
-def _of(operation: Operation, strength: float, weight: object, rank: int) -> float:
-    """Return the strength for one matrix: of a smaller one, ranks shrink in proportion."""
-    if operation != "rank":
-        return strength
-    own = min(weight.shape)  # type: ignore[attr-defined]
-    return max(1.0, round(strength / rank * own))
+def _strengths(operation: Operation, weights: Iterable[Tensor]) -> np.ndarray:
+    """Return the strengths of an operation; shares of the full rank become numbers of singular values."""
+    if operation not in STRENGTHS:
+        raise ValueError(f"operation={operation!r} must be one of {', '.join(STRENGTHS)}")
+    rank = max((min(weight.shape) for weight in weights if weight.dim() == 2), default=1)
+    shares = STRENGTHS[operation]
+    return np.array([max(1, round(share * rank)) for share in shares] if operation == "rank" else shares, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightTable:
+    """What each matrix alone, and those of a kind together, can bear of one operation.
+
+    Shapes:
+        strengths: (strength,), as the operation has them
+        probability: (row, strength), of the answer to the text; of a target, of all its words
+        kept: (row, strength), whether that answer, or each word of it, is still the likeliest
+        accuracy: (row, strength), share of right answers to a set of texts
+
+    Args:
+        rows: kinds of MATRIX_KINDS and names of matrices.
+        whole: accuracy of the model as it is; whole_probability: of the answer there.
+        texts: how many the set has.
+    """
+
+    rows: tuple[str, ...]
+    strengths: np.ndarray
+    probability: np.ndarray
+    kept: np.ndarray
+    accuracy: np.ndarray
+    whole: float
+    whole_probability: float
+    texts: int
+
+    @property
+    def held(self) -> np.ndarray:
+        """How many strengths, from the first on, leave the answer as it is. # (row,)"""
+        return np.cumprod(self.kept, axis=1).sum(1).astype(int)
+
+
+def weight_table(
+    *,
+    prompt: Prompt,
+    operation: Operation,
+    answer: int | str | None = None,
+    among: Among = None,
+    texts: int = 48,
+    seed: int = 0,
+) -> WeightTable:
+    """Make one edit at the last strengths of STRENGTHS in each matrix, and in those of each kind together.
+
+    Args:
+        operation: one that has strengths.
+        answer, among, texts, seed: as of weight_curve.
+
+    Raises:
+        ValueError: the operation has no strengths, or as one_case.
+    """
+    bundle = prompt.bundle
+    kinds, names = tuple(matrix_kinds(bundle.model)), matrices_of(bundle.model)
+    weights = {name: require_parameter(bundle.model, name) for name in names}
+    full = {name: float(min(weight.shape)) for name, weight in weights.items()}
+    strengths = _strengths(operation, weights.values())[-TABLE_STRENGTHS:]
+    cases, ours = measured_cases(bundle, texts, seed, among), one_case(prompt=prompt, answer=answer)
+    rows = (*kinds, *names)
+    found = []
+    for row in counted(rows):
+        for strength in strengths.tolist():
+            own = strength
+            if operation == "rank" and row in full:  # as beside the largest
+                own = max(1, round(strength * full[row] / max(full.values())))
+            model = damaged(bundle.model, edits_of_matrices(bundle.model, row, operation, own, seed))
+            text = changed_answers(ours, (), model=model)
+            found.append((text.chance, text.right.item() == 1, changed_answers(cases, (), model=model).accuracy))
+    probability, kept, accuracy = np.array(found, np.float64).reshape(len(rows), len(strengths), 3).transpose(2, 0, 1)
+    whole = changed_answers(ours, ())
+    return WeightTable(
+        rows,
+        strengths,
+        probability,
+        kept.astype(bool),
+        accuracy,
+        changed_answers(cases, ()).accuracy,
+        whole.chance,
+        len(cases),
+    )
 
 
 @dataclass(frozen=True, eq=False)

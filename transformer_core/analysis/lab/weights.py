@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 Operation = Literal["scale", "zero", "noise", "round", "round_rows", "prune", "rank", "paint", "random"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+EVERY = "*"
+MATRIX_KINDS = {EVERY: "", "*attention": "attention", "*feed_forward": "feed_forward", "*embedding": "embedding"}
 MOST_BITS = 16
 MOST_BLOCKS = 2_000  # of one edit
 LARGEST = 1e6  # of a number written, an amount or a strength, so that sums stay finite
@@ -62,9 +64,16 @@ def require_parameter(model: nn.Module, name: str) -> Tensor:
     return named[name]
 
 
-def matrices_of(model: nn.Module) -> tuple[str, ...]:
-    """Return the names of all matrices of a model, in its order."""
-    return tuple(name for name, parameter in model.named_parameters() if parameter.dim() == 2)
+def matrices_of(model: nn.Module, kind: str = EVERY) -> tuple[str, ...]:
+    """Return the names of all matrices of a model, or of those of a kind of MATRIX_KINDS, in its order."""
+    part = MATRIX_KINDS[kind]
+    return tuple(name for name, weight in model.named_parameters() if weight.dim() == 2 and part in name)
+
+
+def matrix_kinds(model: nn.Module) -> dict[str, tuple[str, ...]]:
+    """Return the matrices of each kind that has more than one and is not all of another kind."""
+    found = {kind: matrices_of(model, kind) for kind in MATRIX_KINDS}
+    return {kind: names for kind, names in found.items() if len(names) > 1 and (kind == EVERY or names != found[EVERY])}
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,28 @@ class WeightEdit:
             ValueError: a painted block lies outside, or the weight is not a matrix where one is needed.
         """
         return _APPLY[self.operation](weight.detach().clone(), self)
+
+
+def edits_of_matrices(
+    model: nn.Module, parameter: str, operation: Operation, amount: float, seed: int = 0
+) -> tuple[WeightEdit, ...]:
+    """Return the edit of a matrix, or that of each matrix of a kind.
+
+    Args:
+        parameter: the name of a matrix, or a kind of MATRIX_KINDS.
+        amount: of "rank", that of the largest matrix; what a smaller one keeps shrinks in proportion.
+
+    Raises:
+        ValueError: there is no such matrix, or as WeightEdit.
+    """
+    names = matrices_of(model, parameter) if parameter in MATRIX_KINDS else (parameter,)
+    sides = {name: min(require_parameter(model, name).shape, default=1) for name in names}
+    largest = max(sides.values(), default=1)
+    kept = {name: max(min(1.0, amount), round(amount * side / largest)) for name, side in sides.items()}
+    return tuple(
+        WeightEdit(name, operation, kept[name] if operation == "rank" and len(names) > 1 else amount, seed)
+        for name in names
+    )
 
 
 def _drawn(weight: Tensor, seed: int) -> Tensor:
