@@ -19,14 +19,13 @@ from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.waiting import awaited, awaited_or_why
 from pages.lab.figures import on_off_board
 from pages.lab.outcome import (
-    ANSWER,
+    ANSWERS,
     MOST_AT_ONCE,
-    TARGET,
-    answer_control,
     ask_effect,
     can_answer,
     live_outcome,
     measured,
+    show_answer,
     show_effect,
     show_on_set,
     show_words,
@@ -103,7 +102,7 @@ def _show(view: View) -> None:
     if not can_answer(view):
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        answer_control(view).show(view)
+        show_answer(view)
         HOW.show()
         if len(kinds) > 1:
             KIND.show(view)
@@ -190,4 +189,4 @@ def _draw_few(answer: Answer[FewHeads], on: str) -> None:
     say(t("lab.few_note", passes=f"{found.passes:,}"), small=True)
 
 
-HEADS = Part("lab", "heads", _show, _picture, (HOW, KIND, OFF, ANSWER, TARGET), sites=None)
+HEADS = Part("lab", "heads", _show, _picture, (HOW, KIND, OFF, *ANSWERS), sites=None)

@@ -13,16 +13,18 @@ from pages.kit.experiment import experiment, hidden, say
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.number_format import minus, percent, significant
+from pages.kit.refusals import in_own_words
 from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
 from pages.kit.waiting import awaited_or_why
 from pages.lab.log import offer_row
 from pages.language import t
+from transformer_core.analysis.lab.cases import answer_of
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
 from transformer_core.analysis.lab.text_sets import Among, knows_answers
 
 N_CONTROLS = 19  # so that a change like any of them lies outside their range once in ten times
-OWN = "own"
+OWN, TYPED = "own", "typed"
 KINDS = ("classifier", "gpt", "bert", "translation", "lm", "seq2seq")
 LEAST_SHOWN, SMALL = 5e-4, 0.1  # nats
 MOST_AT_ONCE = 12_000_000  # parameters: a larger model's answer is waited for
@@ -55,22 +57,29 @@ def _answers(view: View) -> dict[str, str]:
         return {OWN: OWN}  # or the text in the other control
     found = untouched(view).value
     own = {OWN: t("lab.own", answer=answer_word(view, found.answer))}
-    return own | {str(one): answer_word(view, one) for one in found.outcomes.tolist()}
+    typed = {} if view.bundle.reader.asks == "class" else {TYPED: t("lab.typed")}
+    return own | {str(one): answer_word(view, one) for one in found.outcomes.tolist()} | typed
 
 
-ANSWER = Choice[int | None](
-    "lab_answer",
-    _answers,
-    label="lab.measured",
-    kind=lambda asked: None if asked == OWN else int(asked),
-    form="list",
-)
+def _token(view: View, text: str) -> int | None:
+    try:
+        return answer_of(view.bundle, text) if text else None
+    except ValueError as error:
+        raise ValueError(in_own_words(str(error))) from error
+
+
+ANSWER = Choice[str]("lab_answer", _answers, label="lab.measured", form="list")
+TOKEN = Text[int | None]("lab_typed", "", parse=_token, label="lab.typed_token", most=60)
 TARGET = Text[str]("lab_target", "", label="lab.target")
+ANSWERS = (ANSWER, TOKEN, TARGET)
 
 
-def answer_control(view: View) -> Control[Any]:
-    """Return the control of what is measured: of a translation a text."""
-    return TARGET if view.bundle.reader.asks == "words" else ANSWER
+def show_answer(view: View) -> None:
+    """Show what chooses the answer that is measured: of a translation a text."""
+    if view.bundle.reader.asks == "words":
+        TARGET.show(view)
+    elif ANSWER.show(view) == TYPED:
+        TOKEN.show(view)
 
 
 def measured(view: View, values: Values | None = None) -> int | str | None:
@@ -79,9 +88,14 @@ def measured(view: View, values: Values | None = None) -> int | str | None:
     Args:
         values: what the controls of a part hold, by default what they hold now.
     """
-    control = answer_control(view)
-    answer = control.read(view) if values is None else values[control]
-    return None if answer == "" else answer
+
+    def held(control: Control[Any]) -> Any:
+        return control.read(view) if values is None else values[control]
+
+    if view.bundle.reader.asks == "words":
+        return held(TARGET) or None
+    answer = held(ANSWER)
+    return held(TOKEN) if answer == TYPED else None if answer == OWN else int(answer)
 
 
 def ask_effect(

@@ -17,10 +17,10 @@ from pages.lab.figures import patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
     N_CONTROLS,
-    answer_control,
     ask_effect,
     can_answer,
     measured,
+    show_answer,
     show_effect,
 )
 from pages.language import plain, strings, t
@@ -81,7 +81,7 @@ def _show(view: View) -> None:
     with other_place:
         OTHER.show(view)
     with answer_place:
-        answer_control(view).show(view)
+        show_answer(view)
     stack, *others = patched_stacks(view.bundle)
     with stack_place:
         if others:

@@ -11,15 +11,14 @@ from pages.kit.live import Live
 from pages.kit.verdict import class_word
 from pages.kit.waiting import awaited
 from pages.lab.outcome import (
-    ANSWER,
+    ANSWERS,
     MOST_AT_ONCE,
-    TARGET,
-    answer_control,
     answer_word,
     ask_effect,
     can_answer,
     live_outcome,
     measured,
+    show_answer,
     show_effect,
     show_on_set,
     show_words,
@@ -91,7 +90,7 @@ TEXTS = (_list("lab_first", FIRST_LIST, "lab.first"), _list("lab_second", SECOND
 INDEX = {source: _index(source) for source in ("neuron", "lens")}
 STRENGTH = Slider("lab_strength", -3.0, 3.0, 1.0, step=0.05, kind=float, label="lab.strength")
 SEED = Slider("lab_seed", 0, 99, 0, label="lab.seed")
-CONTROLS = (SOURCE, STACK, LAYER, WHERE, TOKEN, *TEXTS, *INDEX.values(), STRENGTH, ANSWER, TARGET)
+CONTROLS = (SOURCE, STACK, LAYER, WHERE, TOKEN, *TEXTS, *INDEX.values(), STRENGTH, *ANSWERS)
 
 
 def _texts(view: View, values: Values) -> list[str]:
@@ -131,7 +130,7 @@ def _show(view: View) -> None:
         if WHERE.show() == "one":
             TOKEN.show(view)
     with answer_place:
-        answer_control(view).show(view)
+        show_answer(view)
     _show_ends(view, source)
     STRENGTH.show()
     values = STEER.values(view)

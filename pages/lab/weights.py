@@ -17,7 +17,7 @@ from pages.kit.runs import begin_run, find_run, follow, refuse_read_only
 from pages.kit.waiting import awaited_or_why
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, narrow_name, short_name, show_edits
 from pages.lab.figures import tables
-from pages.lab.outcome import answer_control, ask_effect, can_answer, measured, show_effect, show_on_set, show_words
+from pages.lab.outcome import ask_effect, can_answer, measured, show_answer, show_effect, show_on_set, show_words
 from pages.lab.table import MATRIX, full_rank, show_matrix
 from pages.lab.text_set import show_set
 from pages.language import joined, plain, strings, t
@@ -87,7 +87,7 @@ def _show(view: View) -> None:
         show_matrix(view)
     with list_side:
         show_edits(view)
-        answer_control(view).show(view)
+        show_answer(view)
     show_words(view, effect)
     among = show_set(view)
     show_on_set(view, changes, among, key="weights")

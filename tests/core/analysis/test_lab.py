@@ -20,7 +20,7 @@ from transformer_core.analysis.lab import text_sets
 from transformer_core.analysis.lab.cases import Answers, Cases, answers_of, one_case
 from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
 from transformer_core.analysis.lab.heads_off import few_heads
-from transformer_core.analysis.lab.intervention import changed_answers, intervene_on_set
+from transformer_core.analysis.lab.intervention import changed_answers, intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_by_side
@@ -348,7 +348,7 @@ def test_a_target_that_is_given_is_what_a_translation_is_asked_for() -> None:
 
 def test_a_given_set_that_a_model_cannot_read_is_refused_with_the_share() -> None:
     bundle = bundle_of("classifier")
-    with pytest.raises(ValueError, match=r"label='angry' is no class .* must be one of negative, positive"):
+    with pytest.raises(ValueError, match=r"answer='angry' is no class .* must be one of negative, positive"):
         answered_by(bundle, (("a glass box", "angry"),))
     known, border = ["glass"] * 7, ["zyx", "xyz", "yxz"]
     assert sum(bundle.tokenizer.encode(" ".join([*known, *border])).unknown) / 10 == MOST_UNKNOWN
@@ -357,6 +357,26 @@ def test_a_given_set_that_a_model_cannot_read_is_refused_with_the_share() -> Non
         answered_by(bundle, ((" ".join([*known, *border, "zzz"]), "0"),))
     with pytest.raises(ValueError, match="needs the model of a run"):
         measured_cases(replace(bundle, read_held_out=None), among="held_out")
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "number"), [("gpt", "bell", None), ("classifier", " Positive ", 1), ("classifier", "0", 0)]
+)
+def test_an_answer_is_named_by_a_class_or_by_a_text_of_one_token(name: str, said: str, number: int | None) -> None:
+    bundle = bundle_of(name)
+    number = bundle.tokenizer.id_of(said) if number is None else number
+    prompt = Prompt(bundle, TEXT, 20)
+    assert intervene(prompt=prompt, changes=(), answer=said).answer == number
+    assert (
+        intervene(prompt=prompt, changes=(), answer=said).before
+        == intervene(prompt=prompt, changes=(), answer=number).before
+    )
+
+
+@pytest.mark.parametrize(("name", "said"), [("gpt", "glass bell"), ("gpt", ""), ("gpt", "zzz"), ("classifier", "bell")])
+def test_an_answer_that_is_no_class_or_not_one_token_is_told(name: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"answer='{said}' is"):
+        one_case(prompt=Prompt(bundle_of(name), TEXT, 20), answer=said)
 
 
 def rounded(weight: torch.Tensor, bits: int) -> torch.Tensor:

@@ -217,6 +217,21 @@ def test_the_table_says_what_turns_the_answer_alone_and_together() -> None:
     assert "Together (all 26 matrices), the answer turns first at round 3" in said
 
 
+def test_any_token_of_the_vocabulary_is_measured_and_what_is_none_is_told() -> None:
+    app = lab("heads", "gpt", text="Once upon a", lab_answer="typed", lab_typed=" dog")
+    bundle = load(ROOT / "assets/checkpoints/gpt", device="cpu")
+    found = intervene(prompt=Prompt(bundle, "Once upon a", 256), changes=(), answer=" dog")
+    assert found.answer not in found.outcomes[:5]
+    shown = metrics(app)
+    assert next(value for name, value in shown.items() if "dog" in name) == minus(
+        f"{found.before:.2f} → {found.before:.2f}"
+    )
+    app.text_input(key="lab_typed@lab").set_value(" dog sees a").run()
+    assert not app.exception
+    assert "it must be one token that" in told(app)
+    assert metrics(app) == shown
+
+
 def test_painted_strokes_are_one_edit_and_the_last_is_taken_back() -> None:
     app = lab("weights", lab_weights=PAINTED, lab_which="paint")
     assert "7,680 numbers painted, strokes: 2" in "".join(button.label for button in app.button).replace("\\", "")

@@ -30,6 +30,7 @@ MOST_TOKENS_AT_ONCE = 4_096
 MOST_WORDS = 96
 MOST_SET_TOKENS = 64  # of a text that a model is measured on
 MOST_KEPT = 256  # findings of a model
+MOST_NAMED = 8  # tokens of an answer, for a message
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -204,13 +205,37 @@ def answer_id(cases: Cases) -> int:
     return int(asked[-1])
 
 
+def answer_of(bundle: Bundle, said: str) -> int:
+    """Return the number of a class that is named, in any case, or numbered; or of the one token of a text.
+
+    Raises:
+        ValueError: there is no such class; the text is no token, or several.
+    """
+    if bundle.reader.asks == "class":
+        classes = {str(number): number for number in range(len(bundle.labels))}
+        classes |= {label.strip().lower(): number for number, label in enumerate(bundle.labels)}
+        if said.strip().lower() in classes:
+            return classes[said.strip().lower()]
+        raise ValueError(
+            f"answer={said!r:.60} is no class of bundle={bundle.name!r}; it must be one of "
+            f"{', '.join(bundle.labels)[:200]}, or its number from 0"
+        )
+    encoding = bundle.tokenizer.encode(said, max_len=MOST_NAMED, add_special=False)
+    if len(encoding) != 1 or any(encoding.unknown):
+        tokens = ", ".join(encoding.labels) or "no token"
+        raise ValueError(
+            f"answer={said!r:.60} is {tokens:.100}; it must be one token that bundle={bundle.name!r} knows"
+        )
+    return encoding.ids[0]
+
+
 def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     """Return one text with what is asked of it.
 
     Args:
         prompt: to a model that answers.
-        answer: a class or the id of a token; of a translation the target; by default what the model itself finds
-            likeliest, or translates greedily.
+        answer: a class or a token, its number or, as of answer_of, its text; of a translation the target; by default
+            what the model itself finds likeliest, or translates greedily.
 
     Raises:
         ValueError: the model answers nothing, as a BERT without a [MASK]; there is no such class or token.
@@ -220,7 +245,7 @@ def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     if bundle.reader.asks == "words":
         return with_targets(bundle, [encoding], [answer if isinstance(answer, str) else None])
     if isinstance(answer, str):
-        raise ValueError(f"answer={answer!r} must be a number: of a class, or of a token of the vocabulary")
+        answer = answer_of(bundle, answer)
     slot, outcomes = bundle.reader.required(encoding).slot, bundle.reader.n_outcomes
     cases = with_answers(bundle, [encoding], [{slot: 0}])
     if answer is None:

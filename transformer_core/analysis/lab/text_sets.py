@@ -12,6 +12,7 @@ from transformer_core.analysis.lab.cases import (
     MOST_SET_TOKENS,
     MOST_WORDS,
     Cases,
+    answer_of,
     batches,
     own_places,
     per_model,
@@ -64,20 +65,13 @@ def answered_by(bundle: Bundle, rows: tuple[tuple[str, str], ...]) -> tuple[Answ
     """
     bundle.must_ask()
     asks = bundle.reader.asks
-    classes = {str(number): number for number in range(len(bundle.labels))}
-    classes |= {label.strip().lower(): number for number, label in enumerate(bundle.labels)}
     found: list[Answered] = []
     for text, answer in rows:
         known: str | int | None = None
         if answer and asks == "words":
             known = answer
         elif answer and asks == "class":
-            known = classes.get(answer.strip().lower())
-            if known is None:
-                raise ValueError(
-                    f"label={answer!r:.60} is no class of bundle={bundle.name!r}; it must be one of "
-                    f"{', '.join(bundle.labels)[:200]}, or its number from 0"
-                )
+            known = answer_of(bundle, answer)
         found.append((text, known))
     among = tuple(found)
     _require_known(bundle, _encoded(bundle, [text for text, _ in among], among), among)
