@@ -234,6 +234,8 @@ def test_the_python_examples_run_and_give_the_shapes_they_state(monkeypatch: pyt
         assert weights.shape == (4, 4, 8, 6, 6)
     assert not torch.equal(names["without"], names["verdict"])
     assert names["weights"].shape == stacked
+    assert "# 12.1 nats" in README
+    assert float(names["logit_diff"](names["gpt"], names["scores"], " time", " dog")) == pytest.approx(12.1, abs=0.05)
 
 
 def test_each_command_is_one_line_and_the_gate_runs_the_test_command() -> None:

@@ -16,7 +16,7 @@ from typing import Any, get_args
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
@@ -32,7 +32,7 @@ from transformer_core.models.recurrent import (
     Seq2Seq,
 )
 from transformer_core.reader import READERS, Asks, Reader
-from transformer_core.text import Tokenizer
+from transformer_core.text import Tokenizer, make_batch
 from transformer_core.text.characters import check_text
 from transformer_core.text.chat import ChatTemplate
 from transformer_core.untrusted.bundle_files import (
@@ -124,6 +124,19 @@ class Bundle:
     def of_target(self) -> Tokenizer:
         """What cuts the texts that the model writes: target_tokenizer, or the tokenizer of all texts."""
         return self.target_tokenizer or self.tokenizer
+
+    def to_tokens(self, *texts: str, target: bool = False) -> Tensor:
+        """Return the ids of texts with their special tokens, padded on the right, where the model is. # (text, pos)
+
+        Args:
+            target: they are translations, and begin as the model writes them.
+
+        Raises:
+            ValueError: as of Tokenizer.encode.
+        """
+        tokenizer = self.of_target if target else self.tokenizer
+        encodings = [tokenizer.encode(text, max_len=self.config.max_len) for text in texts]
+        return make_batch(encodings, padding=self.config.padding).token_ids.to(next(self.model.parameters()).device)
 
     def card_in(self, language: str) -> str:
         """Return the card in a language, one of LANGUAGES; in English where there is none in it."""

@@ -11,12 +11,15 @@ from transformer_core.open_checkpoints import HUB, is_open_checkpoint, load_from
 from transformer_core.open_checkpoints.sentence_modules import encoder_folder
 from transformer_core.untrusted.bundle_files import CONFIG, BundleError
 
+SHIPPED = Path(__file__).parents[1] / "assets" / "checkpoints"
+
 
 def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:
     """Read a model with its tokenizer, from a bundle or from another library's checkpoint.
 
     Args:
-        folder: a folder that save or the `transformers` library wrote, or ``hf:NAME`` for a name on the hub.
+        folder: a folder that save or the `transformers` library wrote, ``hf:NAME`` for a name on the hub, or where
+            there is no folder of this name, a model that comes with Vitrine, such as "gpt".
         device: where to put the model; by default cuda where there is one, else the processor.
         max_bytes: bound on the size of the weights on disk.
 
@@ -27,7 +30,8 @@ def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes
     if str(folder).startswith(HUB):
         name = str(folder).removeprefix(HUB)
         return load_from_hub(name, device=device, max_bytes=max_bytes)
-    folder = encoder_folder(Path(folder))
+    shipped = SHIPPED / folder
+    folder = encoder_folder(shipped if shipped.parent == SHIPPED and not Path(folder).exists() else Path(folder))
     try:
         if is_open_checkpoint(folder):
             return load_open(folder, device=device, max_bytes=max_bytes)

@@ -6,7 +6,7 @@ Read next: transformer_core/layers/dropout.py
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -111,6 +111,10 @@ class Probe:
         for pattern, edit in self._edits.items():
             if matches(name, (pattern,)):
                 edited = edit(tensor.clone())
+                if not isinstance(edited, Tensor):
+                    raise ValueError(
+                        f"edits[{pattern!r}] returned {type(edited).__name__} at {name}; it must return the tensor"
+                    )
                 if edited.shape != tensor.shape:
                     raise ValueError(
                         f"edits[{pattern!r}] returned shape {tuple(edited.shape)} at {name}; "
@@ -168,9 +172,19 @@ class Silent(Probe):
 SILENT: Probe = Silent(())
 
 
+class Readable(Protocol):
+    """A model that reads texts, such as a bundle."""
+
+    model: nn.Module
+
+    def to_tokens(self, *texts: str, target: bool = False) -> Tensor:
+        """Return the ids of texts, (text, pos); target: they are translations."""
+        ...
+
+
 @torch.inference_mode()
 def capture(
-    model: nn.Module,
+    model: nn.Module | Readable,
     *inputs: Any,
     sites: tuple[str, ...] = ("*",),
     edits: Mapping[str, Edit] | None = None,
@@ -181,14 +195,15 @@ def capture(
     """Run one forward pass without gradients and return its output, None where it ended early, with what was recorded.
 
     Args:
-        model: any model of this package; it is neither changed nor put in another mode.
-        inputs, options: handed to the model as they are.
+        model: any model of this package, or a bundle; it is neither changed nor put in another mode.
+        inputs, options: handed to the model as they are, but for a bundle's texts, of which a second is a translation.
         sites, edits, max_bytes, until: see Probe.
 
     Raises:
         ValueError: a pattern in sites or edits matches no tensor of this forward pass, or until none that is recorded,
-            or as Probe.
+            or as Probe; an input is neither ids nor, of a bundle, a text.
     """
+    model, inputs = _read(model, inputs)
     probe = Probe(sites, edits=edits, max_bytes=max_bytes, until=until)
     output = None
     with suppress(_Enough):
@@ -201,3 +216,20 @@ def capture(
     for pattern in set(edits or ()) - probe.applied:
         raise ValueError(f"edits={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
     return output, probe.trace
+
+
+def _read(model: nn.Module | Readable, inputs: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:
+    """Return the model itself, and its inputs with texts made ids."""
+    if not isinstance(model, nn.Module):
+        if not hasattr(model, "to_tokens"):
+            raise ValueError(f"model is of type {type(model).__name__}; it must be a model or a bundle")
+        texts = enumerate(inputs)
+        inputs = tuple(model.to_tokens(one, target=place > 0) if isinstance(one, str) else one for place, one in texts)
+        model = model.model
+    for place, one in enumerate(inputs):
+        if isinstance(one, str | list | tuple):
+            raise ValueError(
+                f"inputs[{place}] is of type {type(one).__name__}; it must be a tensor of ids (batch, pos), "
+                "or a text where a bundle is given in the model's place"
+            )
+    return model, inputs

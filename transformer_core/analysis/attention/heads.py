@@ -220,9 +220,13 @@ def sentence_ablation(heads: Tensor, how: Ablation) -> Tensor:
 
 
 def head_off(scope: str, head: int, how: Ablation = "zero") -> Mapping[str, Edit]:
-    """Return the edit that replaces one head's mixture, by zero or by its mean over the sentence."""
+    """Return the edit that replaces one head's mixture, by zero or by its mean over the sentence.
+
+    It raises ValueError where the attention has no such head.
+    """
 
     def edit(heads: Tensor) -> Tensor:
+        require_index("head", head, heads.shape[-3])
         return without(heads, torch.arange(heads.shape[-3]) == head, sentence_ablation(heads, how))
 
     return {f"{scope}.heads": edit}

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer_core.analysis.encoder.two_sentences import aligned
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_index
+from transformer_core.config import require_index, require_range
 from transformer_core.generation.sampling import greedy
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
@@ -227,6 +227,26 @@ def answer_of(bundle: Bundle, said: str) -> int:
             f"answer={said!r:.60} is {tokens:.100}; it must be one token that bundle={bundle.name!r} knows"
         )
     return encoding.ids[0]
+
+
+def logit_diff(bundle: Bundle, output: Any, one: int | str, other: int | str, *, position: int = -1) -> Tensor:
+    """Return by how much a model scores one answer above another, before the softmax, in nats. # (text,)
+
+    Args:
+        output: of the bundle's model.
+        one, other: classes or tokens, by number or as of answer_of.
+        position: where the answer is read; a class has one place alone.
+
+    Raises:
+        ValueError: there is no such class or token, or no such position.
+    """
+    bundle.must_ask("class", "next", "masked")
+    scores = bundle.reader.scores(output)  # (text, slot, outcome)
+    require_range("position", position, -scores.shape[1], scores.shape[1] - 1)
+    ids = [answer_of(bundle, said) if isinstance(said, str) else said for said in (one, other)]
+    for said in ids:
+        require_index("answer", said, scores.shape[-1])
+    return scores[:, position, ids[0]] - scores[:, position, ids[1]]
 
 
 def one_case(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
