@@ -7,6 +7,7 @@ gate's Hypothesis tests once more with many more examples.
 import gc
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ settings.register_profile("gate", deadline=None, derandomize=True, max_examples=
 settings.register_profile("nightly", deadline=None, derandomize=True, max_examples=200)
 torch.set_num_threads(1)
 FIRST = ("e2e", "processes", "pages")
+NUMBERS = count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,6 +45,12 @@ def _no_opened_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITRINE_OPENED", str(tmp_path_factory.mktemp("opened")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _an_own_log(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let no test see another's log of the Lab; nothing is made of the folder before it is written to."""
+    monkeypatch.setenv("VITRINE_LOGS", str(tmp_path_factory.getbasetemp() / f"logs{next(NUMBERS)}"))
 
 
 @pytest.fixture(autouse=True)

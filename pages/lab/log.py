@@ -1,9 +1,12 @@
-"""The Lab's log: what was tried this visit, one row an intervention, with files of it."""
+"""The Lab's log: what a visitor tried, one row an intervention, kept on the server for them alone, with files of it."""
 
 import codecs
 import json
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -17,13 +20,18 @@ from pages.kit.url import LONGEST_LINK, in_bytes
 from pages.lab.script import script_of
 from pages.language import plain, t
 from pages.room import Part
+from pages.serving.limits import limits
+from pages.serving.owners import is_person, visitor
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
+from transformer_core.training.runs.store.folder import write_whole
 from transformer_core.untrusted.tables.cleaning import Broken
 from transformer_core.untrusted.tables.delimited import Delimited
 from transformer_core.untrusted.tables.table import open_table
 
-ROWS = "lab_log"
+LOGS = "VITRINE_LOGS"
+ROWS, SEEN = "lab_log", "lab_log_seen"
+MOST_KEPT_MB, MOST_LOGS = 2, 500  # of one visitor's rows on the disk, and visitors; the longest unused go first
 MOST_ROWS, MOST_MB, LONG = 500, 8, 4_000
 LONGEST = {"changes": 200_000}  # characters: painted strokes, and lists of texts; of other columns LONG
 TEXT = ("what", "model", "text", "answer", "changes", "transformer_lens", "link", "note")
@@ -31,9 +39,42 @@ NUMBERS = ("before", "after", "random", "random_least", "random_most", "passes")
 COLUMNS = (*TEXT[:4], *NUMBERS, *TEXT[4:])
 
 
+def _file() -> Path | None:
+    """Return where this visitor's rows are kept; None where nothing is, or nobody would find them again."""
+    if limits().read_only or not is_person():
+        return None
+    root = os.environ.get(LOGS) or Path(__file__).parents[2] / ".runs" / "logs"
+    return Path(root) / f"{visitor() or 'home'}.json"
+
+
 def rows() -> list[dict[str, Any]]:
-    """Return the rows of this visit."""
+    """Return this visitor's rows, those of another tab among them."""
+    file = _file()
+    with suppress(OSError, ValueError):
+        if file is not None and (found := file.stat()).st_mtime_ns != st.session_state.get(SEEN):
+            st.session_state[SEEN] = found.st_mtime_ns
+            if found.st_size <= MOST_KEPT_MB << 20:
+                st.session_state[ROWS] = rows_from(file.read_bytes())
     return st.session_state.setdefault(ROWS, [])
+
+
+def keep_rows(kept: Sequence[dict[str, Any]]) -> None:
+    """Put other rows in the place of this visitor's, and say where they last for this visit alone."""
+    st.session_state[ROWS], file = list(kept), _file()
+    if file is None:
+        return
+    content = json.dumps(list(kept), ensure_ascii=False).encode("utf-8", "replace")
+    try:
+        if len(content) > MOST_KEPT_MB << 20:
+            raise OSError(f"more than {MOST_KEPT_MB} MB")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, content)
+        st.session_state[SEEN] = file.stat().st_mtime_ns
+        others = sorted(file.parent.glob("*.json"), key=lambda one: one.stat().st_mtime_ns)
+        for oldest in others[:-MOST_LOGS]:
+            oldest.unlink(missing_ok=True)
+    except OSError as error:
+        st.toast(t("lab.log_not_kept", why=plain(error.strerror or str(error))), icon=":material/cloud_off:")
 
 
 def row_of(view: View, answer: Answer[Effect], *, what: str, link: str) -> dict[str, Any]:
@@ -66,7 +107,7 @@ def offer_row(view: View, answer: Answer[Effect], *, what: str, part: str) -> No
 
     def write() -> None:
         if len(rows()) < MOST_ROWS:
-            rows().append(row_of(view, answer, what=what, link=f"lab?{urlencode(query)}"))
+            keep_rows([*rows(), row_of(view, answer, what=what, link=f"lab?{urlencode(query)}")])
             st.toast(t("lab.logged", count=len(rows())), icon=":material/edit_note:")
         else:
             st.toast(t("lab.log_full", most=MOST_ROWS), icon=":material/block:")
@@ -124,7 +165,7 @@ def _checked(number: int, row: Any) -> dict[str, Any]:
         raise ValueError(t("lab.bad_row", row=number, error=type(row).__name__))
     try:
         checked: dict[str, Any] = {name: str(row.get(name) or "")[: LONGEST.get(name, LONG)] for name in TEXT}
-        checked |= {name: float(row.get(name) or "nan") for name in NUMBERS}
+        checked |= {name: float("nan" if row.get(name) in (None, "") else row[name]) for name in NUMBERS}
         changes_of(json.loads(checked["changes"] or "[]"))
         json.loads(checked["answer"] or "null")
         if not checked["link"].startswith("lab?"):
@@ -145,7 +186,7 @@ def _show(_: View) -> None:
     if given is not None:
         let_go("lab_import")
         try:
-            rows().extend(rows_from(given.getvalue())[: MOST_ROWS - len(rows())])
+            keep_rows([*rows(), *rows_from(given.getvalue())][:MOST_ROWS])
         except ValueError as error:
             st.session_state.lab_refused = str(error)
         else:
@@ -171,8 +212,9 @@ def _show_table(kept: Sequence[dict[str, Any]]) -> None:
         width="stretch",
         key=f"lab_rows_{len(kept)}",
     )
-    for row, after in zip(kept, edited, strict=False):
-        row["note"] = str(after["note"] or "")[:LONG]
+    notes = [str(after["note"] or "")[:LONG] for after in edited]
+    if notes != [row["note"] for row in kept]:
+        keep_rows([row | {"note": note} for row, note in zip(kept, notes, strict=True)])
 
 
 def _show_files(kept: Sequence[dict[str, Any]]) -> None:
@@ -194,7 +236,7 @@ def _show_files(kept: Sequence[dict[str, Any]]) -> None:
                 on_click="ignore",
                 disabled=not kept,
             )
-        st.button(t("lab.log_clear"), icon=":material/delete:", disabled=not kept, on_click=rows().clear)
+        st.button(t("lab.log_clear"), icon=":material/delete:", disabled=not kept, on_click=keep_rows, args=([],))
 
 
 def query_of(link: str) -> dict[str, str]:

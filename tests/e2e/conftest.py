@@ -28,6 +28,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("server")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITRINE_RUNS", str(folder / "runs"))
+        patch.setenv("VITRINE_LOGS", str(folder / "logs"))
         with serving(folder / "log") as address:
             yield address
 
