@@ -14,6 +14,8 @@ from tests.helpers.pages import minus
 from tests.helpers.reading import press, wait_link
 from transformer_core.analysis.lab.healing import heal_spec
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
+from transformer_core.analysis.lab.weight_curve import weight_table
+from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.reviews import reviews
 from transformer_core.training.spec import RunSpec
@@ -192,3 +194,38 @@ def test_damaged_weights_heal_in_a_run_whose_film_has_the_undamaged_accuracy(pag
     reached = re.search(r"\d+\.\d%", control.inner_text())
     assert reached is not None
     expect(page.get_by_text(f"given the same 10 steps, reaches {reached[0]}")).to_be_visible()
+
+
+@pytest.mark.nightly
+def test_how_many_bits_a_verdict_needs_is_one_picture_and_what_was_logged_outlives_a_reload(
+    page: Page, address: str, tmp_path: Path
+) -> None:
+    query = {"lab_table": "on", "lab_set": "pasted", "lab_pasted": "A dull film.\tnegative\nI loved it.\tpositive"}
+    opened(page, address, "weights", lab_matrix="*", **query)
+    page.locator("[class*=st-key-ask_lab_flips]").get_by_role("radio").first.click()
+    answer = page.locator("[class*=st-key-cover_lab_flips]")
+    expect(answer.locator(".vm-canvas").first).to_be_visible()
+    prompt = Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT)))
+    found = weight_table(prompt=prompt, operation="round", among=(("A dull film.", 0), ("I loved it.", 1)))
+    held = dict(zip(found.rows, found.held.tolist(), strict=True))
+    first = f"{found.strengths[held['*']]:g}"
+    expect(page.get_by_text(f"the answer turns first at round {first}.")).to_be_visible()
+    expect(page.get_by_text(": encoder.embedding.token.", exact=False).last).to_be_visible()
+    assert min((one for one in held.items() if not one[0].startswith("*")), key=lambda one: one[1])[0].startswith(
+        "encoder.embedding"
+    )
+
+    page.get_by_role("button", name="Add", exact=True).click()
+    rest(page)
+    edits = tuple(("weights", name, "round", 3.0, 0, ()) for name in matrices_of(BUNDLE.model))
+    effect = intervene(prompt=prompt, changes=edits)
+    said = minus(f"{effect.before:.2f} → {effect.after:.2f}")
+    expect(page.locator("[data-number=lab_ln] [data-value]")).to_have_text(said)
+    page.get_by_role("button", name="Write it into the log").click()
+    page.get_by_role("radio", name="Log", exact=True).click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    page.reload()
+    rest(page)
+    rows = json.loads(download(page, page.get_by_role("button", name="JSON"), tmp_path).read_text(encoding="utf-8"))
+    assert rows[-1]["after"] == pytest.approx(effect.after, abs=1e-4)
+    assert len(json.loads(rows[-1]["changes"])) == len(edits)
