@@ -1,5 +1,6 @@
 """A run's map fitted afresh at each frame beside the film's own, with the displacement of both in numbers."""
 
+import numpy as np
 import streamlit as st
 
 from pages.kit.asking import Answer
@@ -42,9 +43,21 @@ def what_is_left(found: RefittedMaps) -> str:
     return t("refit.left" if turned > aligned else "refit.nothing_left", share=share)
 
 
+def _mean(trust: np.ndarray) -> float:
+    """Return the mean over frames whose points are not all one, nan where there is none."""
+    known = trust[np.isfinite(trust)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _shown(trust: float) -> str:
+    return f"{trust:.3f}" if np.isfinite(trust) else "–"
+
+
 def cost_of_aligning(found: RefittedMaps) -> str:
     """Return in words what aligning costs in trustworthiness: "little" below COSTS, whichever way."""
-    cost = round(float(found.refitted_trust.mean()), 3) - round(float(found.aligned_trust.mean()), 3)
+    cost = round(_mean(found.refitted_trust), 3) - round(_mean(found.aligned_trust), 3)
+    if not np.isfinite(cost):
+        return ""
     said = "little" if abs(cost) < COSTS - 1e-9 else "cost" if cost > 0 else "gain"
     return t(f"refit.trust_{said}", cost=f"{abs(cost):.3f}")
 
@@ -62,7 +75,7 @@ def _show_maps(answer: Answer[RefittedMaps], frame: int) -> None:
             shown = {"frame": int(found.numbers[frame])}
             show_chart(chart, answer, key=f"refit_{name}", stem=f"refit_{name}", label=label, of=shown)
             since = t("refit.since", moved=f"{moved:.2f}") if frame else t("refit.first")
-            st.caption(t("refit.below", since=since, trust=f"{trust:.3f}"))
+            st.caption(t("refit.below", since=since, trust=_shown(trust)))
 
 
 def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
@@ -72,7 +85,7 @@ def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
     chart = moves_chart(steps, *moves, said, at=float(steps[frame]))
     show_chart(chart, answer, key="refit_moves", stem="refit_moves", label=t("refit.moves_label"))
     aligned, refitted, turned = found.mean_moved
-    trust = {name: f"{getattr(found, f'{name}_trust').mean():.3f}" for name in MAPS}
+    trust = {name: _shown(_mean(getattr(found, f"{name}_trust"))) for name in MAPS}
     rows = [
         (said["refitted"], f"**{refitted:.2f}**", trust["refitted"]),
         (said["turned"], f"{turned:.2f}", trust["refitted"]),

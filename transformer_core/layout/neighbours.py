@@ -11,6 +11,7 @@ from torch import Tensor
 from transformer_core.layout.pca import spread
 
 ROUNDING = 1e-13
+FLAT = 1e-6  # of the vectors' length: float32 tells no finer differences apart
 
 
 def squared_distances(x: Tensor, others: Tensor | None = None) -> Tensor:
@@ -57,7 +58,8 @@ def trustworthiness(x: Tensor, xy: Tensor, *, k: int = 10, distances: Tensor | N
 
     1 - 2 / (n k (2n - 3k - 1)) * sum over points i and those of their k nearest in the picture that are not among their
     k nearest in full, of (rank of the neighbour in full - k); Venna and Kaski 2001. At random it is about 0.5;
-    neighbours at equal distances all have the best rank of theirs, so that equal vectors may be shown anywhere.
+    neighbours at equal distances all have the best rank of theirs, so that equal vectors may be shown anywhere. Where
+    all vectors are the same but for rounding, as those of a run that diverged, none is nearer: it is nan.
 
     Shapes:
         x: (point, d); xy: (point, 2); distances: (point, point)
@@ -75,6 +77,8 @@ def trustworthiness(x: Tensor, xy: Tensor, *, k: int = 10, distances: Tensor | N
     if not 1 <= k < n / 2:
         raise ValueError(f"k={k} must be from 1 to less than half of the {n} points")
     full = squared_distances(x) if distances is None else distances
+    if float(full.max()) <= FLAT**2 * float(x.float().square().sum(1).mean()):
+        return math.nan
     full = full.clone().fill_diagonal_(math.inf)
     shown = nearest(squared_distances(xy), k)  # (point, k)
     excess = 0

@@ -93,13 +93,13 @@ class LayoutSequence:
         for method, xy in places.items():
             before = self._previous.get(method)
             xy = xy if before is None else turned_onto(xy, before)
-            measures = {
+            measures = shared | {
                 "trustworthiness": trustworthiness(x, xy, k=k, distances=distances),
                 "displacement": 0.0 if before is None else displacement(xy, before),
-                **{name: value for name, value in shared.items() if not math.isnan(value)},
             }
             self._previous[method] = xy
-            layouts[method] = FrameLayout(xy.numpy().copy(), measures)
+            known = {name: value for name, value in measures.items() if not math.isnan(value)}
+            layouts[method] = FrameLayout(xy.numpy().copy(), known)
         return layouts
 
     def _tsne(self, x: Tensor, distances: Tensor) -> Tensor:

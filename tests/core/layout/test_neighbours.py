@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.engine import close, exactly
+from transformer_core.layout import LayoutSequence
 from transformer_core.layout.neighbours import (
     displacement,
     nearest,
@@ -151,3 +152,14 @@ def test_equal_neighbours_share_a_new_vector():
 def test_errors_say_what_came_and_what_is_needed(call, message):
     with pytest.raises(ValueError, match=exactly(message)):
         call(cloud(8, 2))
+
+
+@pytest.mark.parametrize(("apart", "known"), [(0.0, False), (1e-9, False), (1e-3, True)])
+def test_a_picture_of_points_that_are_all_one_has_no_trust_to_tell(apart: float, known: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.ones(40, 8) + apart * torch.randn(40, 8, generator=generator)
+    assert math.isfinite(trustworthiness(x, x[:, :2])) == known
+    labels, held_out = torch.arange(40) % 2, torch.arange(40) % 4 == 0
+    for layout in LayoutSequence().add(x, labels, held_out).values():
+        assert ("trustworthiness" in layout.measures) == known
+        assert all(map(math.isfinite, layout.measures.values()))
