@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.engine import close, exactly
-from transformer_core.layout import LayoutSequence
 from transformer_core.layout.neighbours import (
     displacement,
     nearest,
@@ -17,6 +16,7 @@ from transformer_core.layout.neighbours import (
     squared_distances,
     trustworthiness,
 )
+from transformer_core.layout.sequence import LayoutSequence
 
 
 def cloud(n: int, d: int, seed: int = 0) -> torch.Tensor:
