@@ -5,8 +5,11 @@ Arrays come from transformer_core.analysis.lab.
 
 from collections.abc import Collection, Mapping, Sequence
 
+import altair as alt
 import numpy as np
 
+from pages.figures.charts import HUES, Chart, records
+from pages.figures.forms import Filled, form, named
 from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale, Switches
 
@@ -44,6 +47,48 @@ def on_off_board(
     options = {"layout": "single", "filename": "lab_heads", "version": version, "quantity": words["quantity"]}
     options |= {"switches": Switches("on", "lab_off", kind, names)}
     return head_board(panels, words, ui, **options)
+
+
+def ablation_scatter(
+    zero: np.ndarray, mean: np.ndarray, names: Sequence[str], words: Mapping[str, str], *, named: int = 4
+) -> Filled:
+    """Draw each head by what the answer loses without it, to zero across and to its mean up, beside where both agree.
+
+    Shapes:
+        zero, mean: (head,), in nats
+
+    Args:
+        words: zero, mean, head.
+        named: how many heads have their name beside them, those that count most either way.
+    """
+    size = np.maximum(np.abs(zero), np.abs(mean))
+    shown = set(np.argsort(-size)[:named].tolist())
+    ends = [float(min(zero.min(), mean.min(), 0.0)), float(max(zero.max(), mean.max(), 0.0))]
+    rows = {
+        "heads": records(zero=zero, mean=mean, head=list(names)),
+        "named": records(
+            zero=zero[sorted(shown)], mean=mean[sorted(shown)], head=[names[place] for place in sorted(shown)]
+        ),
+        "alike": records(zero=ends, mean=ends),
+    }
+    return Filled(_scatter(words["zero"], words["mean"], words["head"]), rows, height=360)
+
+
+@form
+def _scatter(zero: str, mean: str, head: str) -> Chart:
+    across, up = (
+        alt.X("zero:Q", title=zero, axis=alt.Axis(tickCount=8)),
+        alt.Y("mean:Q", title=mean, axis=alt.Axis(minExtent=44)),
+    )
+    alike = named("alike").mark_line(color=HUES["residual"], strokeDash=[4, 4]).encode(x=across, y=up)
+    about = [
+        alt.Tooltip("head:N", title=head),
+        alt.Tooltip("zero:Q", title=zero, format="+.3f"),
+        alt.Tooltip("mean:Q", title=mean, format="+.3f"),
+    ]
+    dots = named("heads").mark_point(filled=True, size=70, opacity=0.8, color=HUES["query"])
+    name = named("named").mark_text(align="left", dx=8, color=HUES["query"]).encode(x=across, y=up, text="head:N")
+    return alt.layer(alike, dots.encode(x=across, y=up, tooltip=about), name)
 
 
 def patch_figure(

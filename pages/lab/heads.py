@@ -16,8 +16,9 @@ from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.number_format import minus
 from pages.kit.waiting import awaited, awaited_or_why
-from pages.lab.figures import on_off_board
+from pages.lab.figures import ablation_scatter, on_off_board
 from pages.lab.outcome import (
     ANSWERS,
     MOST_AT_ONCE,
@@ -35,10 +36,19 @@ from pages.language import plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.lab.changes import Code, attentions
-from transformer_core.analysis.lab.heads_off import ORDERS, Boards, FewHeads, few_heads, head_boards
+from transformer_core.analysis.lab.heads_off import (
+    ORDERS,
+    Boards,
+    FewHeads,
+    TwoAblations,
+    compare_ablations,
+    few_heads,
+    head_boards,
+)
 from transformer_core.analysis.lab.text_sets import Among
 
 LECTURE = "the_lab"
+CLOSE, LOOSE = 0.9, 0.5  # of Pearson's correlation
 CLEARLY = 0.02  # of the areas, which lie between 0 and 1
 
 
@@ -115,13 +125,14 @@ def _show(view: View) -> None:
     except ValueError as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    named = ", ".join(f"{one} {layer}.{head}" for one, layer, head in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
+    named = ", ".join(head_name(*one) for one in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
     show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{values[HOW]}")), part="heads")
     _show_board(view, values)
     show_words(view, effect)
     among = show_set(view)
     show_on_set(view, changes, among, key="heads")
     _show_few(view, _asked(view, values), among)
+    _show_ways(view, {"prompt": view.prompt, "answer": measured(view, values)})
 
 
 def _show_board(view: View, values: Values) -> None:
@@ -147,6 +158,46 @@ def _show_board(view: View, values: Values) -> None:
         here = sum(one == kind for one, _, _ in off)
         elsewhere = t("lab.off_elsewhere", count=len(off) - here) if len(off) > here else ""
         st.caption(t("lab.off_count", off=here, all=layers * heads) + elsewhere)
+
+
+def agreement_of(r: float) -> str:
+    """Return how alike both ways of switching heads off are: closely, loosely or hardly."""
+    return "closely" if r >= CLOSE else "loosely" if r >= LOOSE else "hardly"
+
+
+@experiment("lab_ways", "lab.ways", icon=":material/scatter_plot:")
+def _show_ways(view: View, asked: dict[str, Any]) -> None:
+    """Compare heads set to zero with heads set to their mean, one by one."""
+    options = options_of("lab.ways_{}", ("closely", "loosely", "hardly"))
+    cover = ask_first(t("lab.ways_ask"), options, name="lab_ways", about=view.bundle.name)
+    with cover.picture():
+        answer = awaited_or_why(compare_ablations, t("lab.reading_heads"), key="lab_ways", **asked)
+        if answer is not None:
+            found: TwoAblations = answer.value
+            names = [head_name(*head) for head in found.heads]
+            chart = ablation_scatter(found.zero, found.mean, names, strings("lab_ways"))
+            show_chart(chart, answer, key="lab_ways_dots", stem="lab_zero_and_mean", label=t("lab.ways"))
+            say(t("lab.ways_note"), small=True)
+    if answer is None:
+        return
+    if not np.isfinite(found.r):
+        st.info(t("lab.ways_flat"), icon=":material/info:")
+        return
+    apart = int(np.abs(found.zero - found.mean).argmax())
+    numbers = {
+        "r": minus(f"{found.r:+.2f}"),
+        "without": minus(f"{found.r_without:+.2f}") if np.isfinite(found.r_without) else "–",
+        "rho": minus(f"{found.order.rho:+.2f}"),
+        "zero": minus(f"{found.zero[apart]:+.2f}"),
+        "mean": minus(f"{found.mean[apart]:+.2f}"),
+    }
+    most, other = (head_name(*found.heads[place]) for place in (found.most, apart))
+    cover.judge(agreement_of(found.r), t("lab.ways_said", count=len(names), most=most, head=other, **numbers))
+
+
+def head_name(kind: str, layer: int, head: int) -> str:
+    """Return a head's name, as in ``encoder 0.2``."""
+    return f"{kind} {layer}.{head}"
 
 
 @experiment("lab_few", "lab.few", icon=":material/filter_alt:")

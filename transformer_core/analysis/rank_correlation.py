@@ -71,6 +71,17 @@ def rank_correlation(first: np.ndarray, second: np.ndarray, *, seed: int = 0) ->
     return RankCorrelation(rho, chance, count)
 
 
+def pearson(one: np.ndarray, other: np.ndarray) -> float:
+    """Return Pearson's correlation of two measures of the same things, nan where one of them is the same for all.
+
+    Shapes:
+        one, other: (thing,)
+    """
+    if one.size < 2 or not one.std() or not other.std():
+        return float("nan")
+    return float(np.corrcoef(one, other)[0, 1])
+
+
 def _standard(ranked: np.ndarray) -> np.ndarray:
     centred = ranked - ranked.mean() if ranked.size else ranked
     length = np.sqrt((centred**2).sum())

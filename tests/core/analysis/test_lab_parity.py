@@ -36,7 +36,7 @@ from transformer_core.analysis.lab.changes import (
 from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
 from transformer_core.analysis.lab.changes import Change as LabChange
 from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
-from transformer_core.analysis.lab.heads_off import all_heads, head_boards
+from transformer_core.analysis.lab.heads_off import all_heads, compare_ablations, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
 from transformer_core.analysis.lab.patching import heads_in, patch_map, patched_stacks, sites_of
 from transformer_core.analysis.lab.text_sets import measured_cases
@@ -253,3 +253,21 @@ def test_a_row_of_the_output_is_a_direction() -> None:
     row = bundle.model.output.proj.weight[5]  # pyright: ignore
     found = direction_of(bundle, "decoder.layer1.residual", Direction("lens", index=5))
     torch.testing.assert_close(found, row / row.norm(), atol=1e-5, rtol=0.0)
+
+
+@pytest.mark.parametrize("name", ["classifier", "translation"])
+def test_both_ablations_are_those_of_hooks_and_their_correlation_is_the_definitions(name: str) -> None:
+    bundle = bundle_of(name)
+    text = texts_of(name)[0]
+    found = compare_ablations(prompt=Prompt(bundle, text, 20))
+    cases, whole = cases_of(bundle), by_hooks(cases_of(bundle), {})
+    for place, (kind, layer, head) in enumerate(found.heads):
+        site = f"{attentions(bundle)[kind][layer]}.heads"
+        kept = mean_heads(bundle)[site.removesuffix(".heads")][head]
+        for values, instead in ((found.zero, 0.0), (found.mean, kept)):
+            lost = by_hooks(cases, {site: without(head, instead)}) - whole
+            assert values[place] == pytest.approx(lost, abs=2 * near(cases))
+    x, y = (values - values.mean() for values in (found.zero, found.mean))
+    assert found.r == pytest.approx((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
+    assert abs(found.zero[found.most]) == np.abs(found.zero).max()
+    assert (len(found.heads), found.passes) == (len(found.zero), 2 * (1 + len(found.zero)))

@@ -15,7 +15,7 @@ from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
 from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
-from pages.lab.heads import heads_in
+from pages.lab.heads import agreement_of, heads_in
 from pages.lab.log import rows_from
 from pages.lab.outcome import N_CONTROLS
 from pages.lab.script import script_of
@@ -26,7 +26,7 @@ from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
-from transformer_core.analysis.lab.heads_off import few_heads
+from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
@@ -215,6 +215,25 @@ def test_the_table_says_what_turns_the_answer_alone_and_together() -> None:
     said = told(app)
     assert f"Alone, {len(alone)} of 26 matrices turn" in said
     assert "Together (all 26 matrices), the answer turns first at round 3" in said
+
+
+def test_zero_and_mean_are_compared_head_by_head() -> None:
+    app = lab("heads", lab_ways="on", shown="lab_ways")
+    found = compare_ablations(prompt=read_here())
+    said = told(app)
+    names = [f"{kind} {layer}.{head}" for kind, layer, head in found.heads]
+    apart = int(np.abs(found.zero - found.mean).argmax())
+    assert minus(f"Over 32 heads the correlation is {found.r:+.2f}, without {names[found.most]}") in said
+    assert minus(f"They differ most at {names[apart]}: {found.zero[apart]:+.2f} nats") in said
+    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+    assert any("change of ln p, set to zero" in json.dumps(chart) for chart in charts)
+
+
+@pytest.mark.parametrize(
+    ("r", "word"), [(0.9, "closely"), (0.89, "loosely"), (0.5, "loosely"), (0.49, "hardly"), (-1.0, "hardly")]
+)
+def test_how_alike_both_ways_are_is_said_by_the_correlation(r: float, word: str) -> None:
+    assert agreement_of(r) == word
 
 
 def test_any_token_of_the_vocabulary_is_measured_and_what_is_none_is_told() -> None:

@@ -5,7 +5,7 @@ Michel et al. 2019, section 4 (pruning by measured worth); Voita et al. 2019 (fe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches
 from transformer_core.analysis.lab.changes import attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.directions import stack_at
 from transformer_core.analysis.lab.text_sets import Among, measured_cases
+from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_choice
 from transformer_core.probe import Edit
@@ -45,6 +46,31 @@ class Boards:
     change: Mapping[str, np.ndarray]
     strongest: Mapping[str, np.ndarray]
     before: float
+    passes: int
+
+
+@dataclass(frozen=True, eq=False)
+class TwoAblations:
+    """Each head switched off alone, to zero and to its mean.
+
+    Shapes:
+        zero, mean: (head,), ln p of the answer without that head, minus with it, in nats
+
+    Args:
+        heads: kind, layer and head of each.
+        most: the place of the head whose absence, to zero, changes the answer most.
+        r: Pearson's correlation of both; r_without: of all heads but that one; nan where one of the two is flat.
+        order: how far both put the same heads first.
+        passes: texts that were read.
+    """
+
+    zero: np.ndarray
+    mean: np.ndarray
+    heads: tuple[tuple[str, int, int], ...]
+    most: int
+    r: float
+    r_without: float
+    order: RankCorrelation
     passes: int
 
 
@@ -130,6 +156,36 @@ def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: Ablatio
         dict(zip(kinds, strongest.reshape(shape), strict=True)),
         before,
         1 + len(heads),
+    )
+
+
+def compare_ablations(*, prompt: Prompt, answer: int | str | None = None) -> TwoAblations:
+    """Switch every head off alone in both ways.
+
+    To zero asks what the layer lacks where the head writes nothing (Michel et al. 2019, section 2.3), which no text
+    brings about; to its mean, what the answer owes to what the head writes here and not everywhere (Wang et al. 2023,
+    section 2.2).
+
+    Args:
+        answer: as of one_case.
+
+    Raises:
+        ValueError: as head_boards.
+    """
+    boards = {how: head_boards(prompt=prompt, answer=answer, how=how) for how in get_args(Ablation)}
+    zero, mean = (np.concatenate([one.ravel() for one in boards[how].change.values()]) for how in ("zero", "mean"))
+    heads = tuple((kind, *at) for kind, change in boards["zero"].change.items() for at in np.ndindex(*change.shape))
+    most = int(np.abs(zero).argmax())
+    others = np.arange(len(zero)) != most
+    return TwoAblations(
+        zero,
+        mean,
+        heads,  # type: ignore[arg-type]
+        most,
+        pearson(zero, mean),
+        pearson(zero[others], mean[others]),
+        rank_correlation(zero, mean),
+        sum(board.passes for board in boards.values()),
     )
 
 

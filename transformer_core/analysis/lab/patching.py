@@ -14,7 +14,7 @@ from torch import Tensor
 from transformer_core.analysis.encoder.two_sentences import pair_labels
 from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, donor_of, one_case, position_pairs, run
 from transformer_core.analysis.lab.changes import attentions, by_position, streams
-from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
+from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Edit, Probe
 from transformer_core.progress import counted
@@ -158,7 +158,7 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
         tuple(first.labels[stack][here] != second.labels[stack][there] for here, there in pairs),
         len(first.labels[stack]) + len(second.labels[stack]) - 2 * len(pairs),
         rank_correlation(*both),
-        _pearson(*both),
+        pearson(*both),
         passes + more,
     )
 
@@ -172,12 +172,6 @@ def _can_move(taken: Tensor, stood: Tensor, slopes: Tensor) -> Tensor:
         returns: (..., pair), boolean
     """
     return ((taken - stood).norm(dim=-1) > ROUNDING * stood.norm(dim=-1)) & (slopes != 0).any(-1)
-
-
-def _pearson(one: np.ndarray, other: np.ndarray) -> float:
-    if one.size < 2 or not one.std() or not other.std():
-        return float("nan")
-    return float(np.corrcoef(one, other)[0, 1])
 
 
 def _exact(
