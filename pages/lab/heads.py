@@ -30,6 +30,7 @@ from pages.lab.outcome import (
     show_effect,
     show_on_set,
     show_words,
+    signed_nats,
 )
 from pages.lab.text_set import show_set
 from pages.language import plain, strings, t
@@ -45,10 +46,12 @@ from transformer_core.analysis.lab.heads_off import (
     few_heads,
     head_boards,
 )
+from transformer_core.analysis.lab.intervention import Effect
 from transformer_core.analysis.lab.text_sets import Among
 
 LECTURE = "the_lab"
 CLOSE, LOOSE = 0.9, 0.5  # of Pearson's correlation
+ADDS = 0.1  # of the larger change
 CLEARLY = 0.02  # of the areas, which lie between 0 and 1
 
 
@@ -127,7 +130,7 @@ def _show(view: View) -> None:
         return
     named = ", ".join(head_name(*one) for one in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
     show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{values[HOW]}")), part="heads")
-    _show_board(view, values)
+    _show_board(view, values, effect.value)
     show_words(view, effect)
     among = show_set(view)
     show_on_set(view, changes, among, key="heads")
@@ -135,7 +138,17 @@ def _show(view: View) -> None:
     _show_ways(view, {"prompt": view.prompt, "answer": measured(view, values)})
 
 
-def _show_board(view: View, values: Values) -> None:
+def adds_up(together: float, apart: float) -> str:
+    """Return how what several changes do together compares with the sum of what each does alone, in nats.
+
+    "adds" where both differ by at most ADDS of the larger one, else "more" or "less".
+    """
+    if abs(together - apart) <= ADDS * max(abs(together), abs(apart)) + 1e-12:
+        return "adds"
+    return "more" if abs(together) > abs(apart) else "less"
+
+
+def _show_board(view: View, values: Values, effect: Effect) -> None:
     answer: Answer[Boards] | None = awaited(
         head_boards,
         t("lab.reading_heads"),
@@ -158,6 +171,11 @@ def _show_board(view: View, values: Values) -> None:
         here = sum(one == kind for one, _, _ in off)
         elsewhere = t("lab.off_elsewhere", count=len(off) - here) if len(off) > here else ""
         st.caption(t("lab.off_count", off=here, all=layers * heads) + elsewhere)
+    if len(off) > 1:
+        apart = sum(float(answer.value.change[one][layer, head]) for one, layer, head in off)
+        together = effect.after - effect.before
+        numbers = {"apart": signed_nats(apart), "together": signed_nats(together)}
+        say(t(f"lab.together_{adds_up(together, apart)}", count=len(off), **numbers), small=True)
 
 
 def agreement_of(r: float) -> str:

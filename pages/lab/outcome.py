@@ -125,13 +125,13 @@ def _of_controls(found: Effect) -> Number:
     if not count:
         return Number(t("lab.random", count=0), "–", t("lab.random_none"))
     moved = found.controls - found.before
-    ends = f"{_signed(float(moved.min()))} … {_signed(float(moved.max()))}"
+    ends = f"{signed_nats(float(moved.min()))} … {signed_nats(float(moved.max()))}"
     return Number(
         t("lab.random", count=count), ends, t("lab.random_help", count=count, outside=percent(2 / (count + 1)))
     )
 
 
-def _signed(nats: float) -> str:
+def signed_nats(nats: float) -> str:
     """Return a change with as many digits as its size calls for, a change of nothing as 0."""
     return "0" if abs(nats) < LEAST_SHOWN else minus(f"{nats:+.3f}" if abs(nats) < SMALL else f"{nats:+.2f}")
 
@@ -144,7 +144,7 @@ def live_outcome(view: View, found: Effect) -> Live:
         "lab_ln": Number(
             t("lab.ln_p", answer=name), minus(f"{found.before:.2f} → {found.after:.2f}"), t("lab.ln_p_help")
         ),
-        "lab_change": Number(t("lab.change"), _signed(found.after - found.before), t("lab.change_help")),
+        "lab_change": Number(t("lab.change"), signed_nats(found.after - found.before), t("lab.change_help")),
         "lab_random": _of_controls(found),
     }
     return Live(verdicts=verdicts, numbers=numbers)

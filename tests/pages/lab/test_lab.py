@@ -15,9 +15,9 @@ from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
 from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
-from pages.lab.heads import agreement_of, heads_in
+from pages.lab.heads import adds_up, agreement_of, heads_in
 from pages.lab.log import rows_from
-from pages.lab.outcome import N_CONTROLS
+from pages.lab.outcome import N_CONTROLS, signed_nats
 from pages.lab.script import script_of
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
@@ -26,7 +26,7 @@ from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
-from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads
+from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads, head_boards
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
@@ -215,6 +215,22 @@ def test_the_table_says_what_turns_the_answer_alone_and_together() -> None:
     said = told(app)
     assert f"Alone, {len(alone)} of 26 matrices turn" in said
     assert "Together (all 26 matrices), the answer turns first at round 3" in said
+
+
+@pytest.mark.parametrize(
+    ("together", "apart", "word"),
+    [(-1.0, -0.9, "adds"), (-1.0, -0.89, "more"), (-0.89, -1.0, "less"), (0.0, 0.0, "adds"), (0.5, -0.4, "more")],
+)
+def test_effects_add_up_or_not_as_their_sum_says(together: float, apart: float, word: str) -> None:
+    assert adds_up(together, apart) == word
+
+
+def test_what_heads_do_together_stands_beside_the_sum_of_what_each_does() -> None:
+    app = lab("heads", lab_off="encoder.0.0-encoder.0.2-encoder.1.7")
+    change = head_boards(prompt=read_here()).change["encoder"]
+    apart = float(change[0, 0] + change[0, 2] + change[1, 7])
+    assert f"these 3 heads change the answer by {signed_nats(apart)} nats in all, together" in told(app)
+    assert "in all, together" not in told(lab("heads", lab_off="encoder.0.0"))
 
 
 def test_zero_and_mean_are_compared_head_by_head() -> None:
