@@ -43,6 +43,17 @@ FIRST = {  # shipped models that a person meets first, by the language of the te
     "zh": ("sentiment-zh", "gpt-poem", "translation-zh-en"),
 }
 READERS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")  # the kinds that read one text alone
+KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
+    "home": (*READERS, "translation"),
+    **dict.fromkeys(("tokens", "embeddings", "positions", "masks", "attention", "feed_forward", "norm"), READERS),
+    "why": ("classifier",),
+    "encoder": ("classifier",),
+    "translation": ("translation",),
+    "bert": ("bert", "tagger", "answerer"),
+    **dict.fromkeys(("gpt", "since"), ("gpt",)),
+    "before": ("seq2seq", "lm"),
+    "lab": ("classifier", "gpt", "bert", "translation", "lm", "seq2seq"),
+}
 MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
 _forgotten = 0  # how often all models were let go of

@@ -25,7 +25,6 @@ from transformer_core.analysis.lab.text_sets import Among, knows_answers
 
 N_CONTROLS = 19  # so that a change like any of them lies outside their range once in ten times
 OWN, TYPED = "own", "typed"
-KINDS = ("classifier", "gpt", "bert", "translation", "lm", "seq2seq")
 LEAST_SHOWN, SMALL = 5e-4, 0.1  # nats
 MOST_AT_ONCE = 12_000_000  # parameters: a larger model's answer is waited for
 

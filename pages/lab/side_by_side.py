@@ -10,10 +10,10 @@ from pages.kit.controls import Choice, Slider
 from pages.kit.experiment import say
 from pages.kit.header import View
 from pages.kit.matrix import Picture, export_picture, show_picture
-from pages.kit.models import model_names, open_or_say
+from pages.kit.models import KINDS_OF_PAGE, model_names, open_or_say
 from pages.kit.url import current
 from pages.lab.figures import numbered, tables
-from pages.lab.outcome import KINDS, can_answer
+from pages.lab.outcome import can_answer
 from pages.lab.patch import OTHER, read_other
 from pages.language import plain, strings, t
 from pages.room import Part
@@ -24,7 +24,7 @@ from transformer_core.sites import site_of
 
 def _seconds(view: View) -> dict[str, str]:
     """Return the models that can stand beside the one in the header, which is the first."""
-    names = model_names(str(current("lab_model") or view.bundle.name), KINDS)
+    names = model_names(str(current("lab_model") or view.bundle.name), KINDS_OF_PAGE["lab"])
     return {view.bundle.name: names.get(view.bundle.name, view.bundle.name)} | names
 
 

@@ -8,7 +8,7 @@ from pages.kit.asking import ask, forget_answers
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, say
 from pages.kit.glossary import show_prose
-from pages.kit.models import LONGEST_CARD, READERS, forget_models, opened_models, show_card_text
+from pages.kit.models import KINDS_OF_PAGE, LONGEST_CARD, forget_models, opened_models, show_card_text
 from pages.kit.navigation import ICONS, page_path
 from pages.kit.number_format import markdown_table
 from pages.kit.url import forget
@@ -35,19 +35,6 @@ OPTIONS = (  # shown where a model has them
     *("n_kv_heads", "windows", "shared_layers", "gated", "parallel", "query_key_norm", "score_cap", "logit_cap"),
     *("rotary_base", "rotary_scaling", "embedding_width", "n_experts", "n_active_experts", "shared_d_ff"),
 )
-KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
-    "home": (*READERS, "translation"),
-    **dict.fromkeys(
-        ("tokens", "embeddings", "positions", "masks", "attention", "feed_forward", "norm"),
-        READERS,
-    ),
-    "why": ("classifier",),
-    "encoder": ("classifier",),
-    "translation": ("translation",),
-    "bert": ("bert", "tagger", "answerer"),
-    **dict.fromkeys(("gpt", "since"), ("gpt",)),
-    "before": ("seq2seq", "lm"),
-}
 MOST_CLASSES, LONGEST_CLASS = 24, 80
 
 

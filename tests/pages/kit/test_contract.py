@@ -13,11 +13,9 @@ from streamlit.runtime.state import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
 from pages.kit.header import whole_words, word_start
-from pages.kit.models import open_bundle
+from pages.kit.models import KINDS_OF_PAGE, open_bundle
 from pages.kit.verdict import Verdict
-from pages.lab.outcome import KINDS as KINDS_OF_LAB
 from pages.language import LANGUAGES, prose, words
-from pages.my_model.about import KINDS_OF_PAGE
 from tests.helpers import nightly_but
 from tests.helpers.engine import TODAY
 from tests.helpers.made_runs import SPECS, made_run
@@ -288,10 +286,13 @@ def test_a_bert_whose_text_has_no_word_to_hide_says_so(language: str) -> None:
         assert words(language)["bert.no_word"] in [one.value for one in app.info]
 
 
-KINDS = KINDS_OF_PAGE | {"lab": KINDS_OF_LAB}
 STANDING = ("zero", "denormal", "large", "biased", "short")
-ODD_MODELS = [(page, part, kind, weights) for page, part in SCREENS for kind in KINDS[page] for weights in STANDING]
-ODD_MODELS += [(page, part, "gpt", options) for page, part in SCREENS if "gpt" in KINDS[page] for options in TODAY]
+ODD_MODELS = [
+    (page, part, kind, weights) for page, part in SCREENS for kind in KINDS_OF_PAGE[page] for weights in STANDING
+]
+ODD_MODELS += [
+    (page, part, "gpt", options) for page, part in SCREENS if "gpt" in KINDS_OF_PAGE[page] for options in TODAY
+]
 SOME_ODD_MODELS = (
     ("attention", "flow", "gpt", "short"),
     ("before", "gates", "lm", "zero"),

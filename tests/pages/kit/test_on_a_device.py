@@ -10,20 +10,19 @@ import torch
 
 from pages.kit import experiment
 from pages.kit.asking import computing_here, forget_answers
-from pages.kit.models import forget_models, kind_of, open_bundle, shipped_names
+from pages.kit.models import KINDS_OF_PAGE, forget_models, kind_of, open_bundle, shipped_names
 from pages.kit.url import current
-from pages.lab.outcome import KINDS as KINDS_OF_LAB
 from pages.language import words
-from pages.my_model.about import KINDS_OF_PAGE
 from tests.helpers import nightly_but
 from tests.helpers.pages import SCREENS, named, note, run, told
 from tests.helpers.pretend_device import DEVICES, computing_on
 
-KINDS = KINDS_OF_PAGE | {"lab": KINDS_OF_LAB}
 SHOWN = [
     (page, part, name)
     for page, part in SCREENS
-    for name in {kind_of(name): name for name in reversed(shipped_names()) if kind_of(name) in KINDS[page]}.values()
+    for name in {
+        kind_of(name): name for name in reversed(shipped_names()) if kind_of(name) in KINDS_OF_PAGE[page]
+    }.values()
 ]
 
 IN_GATE = (  # one of each subject

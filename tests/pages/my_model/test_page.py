@@ -13,10 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.kit.asking import ask, forget_answers
-from pages.kit.models import READERS, forget_models, model_folders, open_bundle
+from pages.kit.models import KINDS_OF_PAGE, READERS, forget_models, model_folders, open_bundle
 from pages.kit.navigation import ICONS, page_path
 from pages.language import plain, words
-from pages.my_model.about import KINDS_OF_PAGE
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.open_checkpoints import packed, written
 from tests.helpers.pages import asks, metrics, repeats, run, told
@@ -273,7 +272,7 @@ def test_the_table_of_pages_says_what_the_pages_ask_for() -> None:
     for page, kinds in KINDS_OF_PAGE.items():
         sources = list((ROOT / "pages" / page).glob("*.py"))
         text = " ".join(found for one in sources for found in re.findall(r"\bheader\((.*?)\)", one.read_text()))
-        for kind in MODELS:
+        for kind in () if f'KINDS_OF_PAGE["{page}"]' in text else MODELS:  # it reads the table itself
             reads = f'"{kind}"' in text or ("READERS" in text and kind in READERS)
             reads = reads or ("kinds=" not in text and kind == "classifier")
             assert (kind in kinds) == reads, (page, kind)
