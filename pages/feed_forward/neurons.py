@@ -29,6 +29,7 @@ from transformer_core.analysis.feed_forward.neurons import (
 )
 
 TOP = 24
+FEW = 0.05  # of all neurons
 MOVES = ("nothing", "little", "much", "flips")
 LITTLE, MUCH = 0.1, 5.0  # percentage points
 HEIGHT = 700  # of what stands side by side
@@ -257,7 +258,12 @@ def _show_dead(view: View) -> None:
             )
         say(section("feed_forward", "dead_after"))
     share = found.never_above_zero.sum() / (found.neurons * len(found.never_above_zero))
-    cover.judge("none" if share == 0 else "few" if share < 0.05 else "many")
+    cover.judge(many_dead(share))
+
+
+def many_dead(share: float) -> str:
+    """Return how many of the neurons were never above zero: none, few (less than FEW of them) or many."""
+    return "none" if share == 0 else "few" if share < FEW else "many"
 
 
 def _counts(found: CorpusNeurons) -> str:

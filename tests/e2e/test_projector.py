@@ -111,6 +111,10 @@ def test_what_is_typed_on_the_projector_is_run_and_the_window_with_notes_follows
     expect(notes.locator("h1")).to_contain_text(scenes[1].title)
     notes.get_by_role("button", name=EN["projector.next"]).click()
     expect(page.locator("h1")).to_have_text(scenes[2].title)
+    for key, scene in (("ArrowLeft", 1), ("PageUp", 0), ("PageDown", 1), (" ", 2), ("PageUp", 1), ("ArrowRight", 2)):
+        notes.locator("h1").click()
+        notes.keyboard.press(key)
+        expect(page.locator("h1")).to_have_text(scenes[scene].title)
     notes.get_by_role("button", name=EN["projector.reveal"], exact=True).click()
     expect(page.locator(".measured")).to_contain_text("Measured")
     expect(notes.locator(".measured")).to_contain_text("Measured")

@@ -15,7 +15,7 @@ from transformer_core.config import ModelConfig
 from transformer_core.examples import Example, distinct, split
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.text import MASK_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
-from transformer_core.training import baselines
+from transformer_core.training import baselines, objectives
 from transformer_core.training.baselines import bag_of_ids, bag_of_words, fit_bag_of_ids, majority
 from transformer_core.training.batching import LabelledBatch, PackedBatch, PairBatch
 from transformer_core.training.objectives import (
@@ -187,6 +187,20 @@ def test_padding_has_no_share_in_the_balance():
         for ids in (torch.cat([TOKENS, torch.full((6, 1), PAD_ID)], dim=1), padded)
     )
     torch.testing.assert_close(alone, beside, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("more", [0, 1, 4])
+def test_the_balance_counts_each_token_that_is_read_and_no_padding(more, monkeypatch):
+    counted = []
+
+    def noted(probabilities, n_active):
+        counted.append(len(probabilities))
+        return expert_balance(probabilities, n_active)
+
+    monkeypatch.setattr(objectives, "expert_balance", noted)
+    model = Gpt(replace(CONFIG, n_experts=3, n_active_experts=1))
+    next_words(model, torch.cat([TOKENS, torch.full((len(TOKENS), more), PAD_ID)], dim=1))
+    assert set(counted) == {72 if more else 66}  # of the last token of all nothing is asked
 
 
 def rows_of(n_rows, n_features, n_classes, seed=0):

@@ -1,5 +1,6 @@
 """The Compare page: two runs, what sets them apart, and a second one that is the same but for one thing."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.compare.pair import gap_by_step, kin_of, measure_rows
 from pages.language import words
+from pages.serving import owners
 from pages.train.variant import GUESSES, measured_change, one_changes
 from tests.helpers.made_runs import FRAMES, SPECS, STEPS, made_run, spoil_measures
 from tests.helpers.pages import run, told
@@ -152,6 +154,21 @@ def test_same_but_asks_for_a_prediction_and_starts_the_other_run(
     assert made.spec.name == "mine · no residual"
     assert app.query_params["other"] == made.id
     assert app.query_params["guess"] == f"{made.id}.{guess or 'none'}"
+
+
+@pytest.mark.usefixtures("on_a_network")
+def test_what_another_person_learned_from_is_theirs_alone_to_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owners, "_key", lambda: "mine")
+    data = replace(QUICK.data, source="table", file="data.jsonl", labels=("calm", "angry"), held_out=8)
+    rows = [{"text": f"{word} {number}", "label": label} for number in range(20) for label, word in enumerate("ab")]
+    text = "\n".join(map(json.dumps, rows)).encode()
+    for owner, offered in ((owners.owner_of("mine"), True), (owners.owner_of("other"), False)):
+        run = made_run(tmp_path, replace(QUICK, data=data), data=text, owner=owner)
+        app = page("en", run=run.id, same_but_open="true")
+        assert not app.exception
+        assert any(str(box.key).startswith("change ") for box in app.selectbox) == offered
 
 
 @pytest.mark.parametrize(("guess", "language"), [*zip(GUESSES, ("en", "en", "zh"), strict=True)])

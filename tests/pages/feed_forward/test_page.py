@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from pages.feed_forward.neurons import many_dead
 from pages.kit.asking import ask, ask_once
 from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
@@ -151,3 +152,8 @@ def test_a_mixture_says_which_experts_read_the_chosen_token_and_what_is_without_
     lost = without_expert(prompt=prompt, layer=1, expert=expert)
     assert minus(f"**{lost.moved:+.3f}**") in told(app)
     assert minus(f"**{lost.moves[lost.alike]:+.3f}**") in told(app)
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.0, "none"), (0.049, "few"), (0.05, "many"), (1.0, "many")])
+def test_how_many_neurons_are_dead_is_said_by_their_share(share: float, word: str) -> None:
+    assert many_dead(share) == word

@@ -280,6 +280,25 @@ def test_zero_is_the_page_or_a_pale_grey_and_ramps_run_one_way(tmp_path):
         assert grey.min() > 15  # a cell of zero is seen on the page
         assert grey.max() < 30
         assert abs(lights[0] - lights[254]) < 0.02  # both ends weigh the same
+        (low_red, _, low_blue), (high_red, _, high_blue) = signed[0][0], signed[0][254]
+        assert low_red > low_blue  # what is below zero is brown, what is above is teal
+        assert high_blue > high_red
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_a_cell_is_found_under_a_point_of_a_part_that_is_zoomed_into(tmp_path):
+    script = """
+    const panel = { index: 3, width: 8, height: 6 };
+    const whole = { x: 100, y: 50, w: 80, h: 60, panel };
+    const part = { ...whole, view: { x: [4, 8], y: [2, 6] } };
+    const at = (box, x, y) => cellUnder({ boxes: [box] }, x, y);
+    console.log(JSON.stringify([at(whole, 125, 75), at(part, 125, 75), at(part, 179, 109), at(part, 99, 75)]));
+    """
+    whole, part, last, outside = in_node(tmp_path, script)
+    assert whole == {"panel": 3, "row": 2, "col": 2}
+    assert part == {"panel": 3, "row": 3, "col": 5}  # half of the rows, and of the columns, from the middle on
+    assert last == {"panel": 3, "row": 5, "col": 7}
+    assert outside is None
 
 
 def test_page_script_mounts_it():

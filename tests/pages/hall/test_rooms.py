@@ -2,7 +2,10 @@
 
 import csv
 import io
+import json
+import shutil
 import sqlite3
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from pages.hall import rooms as module
 from pages.hall.lectures import Lecture, lectures
 from pages.hall.rooms import LETTERS, LONGEST_TEXT, RoomError, Rooms
+from tests.helpers import PATIENCE, ROOT
 from transformer_core.untrusted.tables import read_table
 
 
@@ -160,3 +164,23 @@ def test_nothing_that_is_kept_tells_who_answered(rooms: Rooms, path: Path) -> No
     kept = b"".join(part.read_bytes() for part in path.parent.iterdir())
     assert b"the hash of a browser's key" not in kept
     assert secret.encode() not in kept
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_what_the_server_tells_becomes_nodes_and_is_never_read_as_markup(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "assets" / "hall" / "nodes.js", tmp_path / "nodes.mjs")
+    (tmp_path / "check.mjs").write_text("""
+    globalThis.document = {
+      createTextNode: (text) => text,
+      createElement: (name) => ({ name, inside: [], append(...nodes) { this.inside.push(...nodes); } }),
+    };
+    const { build } = await import("./nodes.mjs");
+    const told = ["<img src=x>", ["script", {}, "a"], ["em", { onclick: "a()" }, ["p", {}, "<b>"]]];
+    console.log(JSON.stringify(build(told)));
+    """)
+    run = subprocess.run(["node", tmp_path / "check.mjs"], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert json.loads(run.stdout) == [
+        "<img src=x>",
+        {"name": "span", "inside": ["a"]},
+        {"name": "em", "inside": [{"name": "p", "inside": ["<b>"]}]},
+    ]

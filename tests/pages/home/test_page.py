@@ -404,6 +404,15 @@ def test_no_verdict_is_less_sure_than_its_classes_allow(
     assert said in str(sureness(View(bundle, encoding), probabilities))
 
 
+@pytest.mark.parametrize(("most", "endless"), [(999, False), (1_000, True), (10_000, True)])
+def test_a_range_of_lengths_without_an_end_is_said_so(most: int, endless: bool) -> None:
+    row = Sureness(words=(2, most), probability=(0.0, 1.0), texts=100, right=70)
+    bundle = replace(open_bundle("sentiment"), measured=Measured(sureness=(row,)))
+    said = sureness(View(bundle, bundle.tokenizer.encode("A good film.")), (0.7, 0.3))
+    assert said is not None
+    assert (f"{most}" in said.replace(",", "")) != endless
+
+
 @pytest.mark.parametrize("page", ["home", "lectures"])
 def test_from_where_a_person_starts_the_way_leads_to_the_first_page(page: str) -> None:
     assert words("en")["nav.tokens"] in run(page).button(key="nav_next").label

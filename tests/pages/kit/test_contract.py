@@ -67,6 +67,20 @@ def under_covers(app: AppTest) -> Iterator[object]:
     yield from walk(app.main, False)
 
 
+def covers(app: AppTest) -> set[str]:
+    """Return the names of all covers, as they lie over what answers a question."""
+    found = set()
+
+    def walk(block: object) -> None:
+        for child in getattr(block, "children", {}).values():
+            name = str(getattr(getattr(child, "proto", None), "id", ""))
+            found.update(re.findall(r"cover_\w+", name))
+            walk(child)
+
+    walk(app.main)
+    return found
+
+
 ODD = (
     *(
         "9" * 400,
@@ -134,6 +148,9 @@ def test_a_part_opens_on_a_picture_and_stands_whatever_its_link_says(
     app = run(page, **odd, **looked_up.boxes, **fixed)  # its boxes look up more names
     assert not app.exception, odd
     reads_well(app)
+    asked = {str(one.key).split()[1] for one in asks(app)}
+    bare = {name for name in asked if not any(place.startswith(f"cover_{name}") for place in covers(app))}
+    assert not bare or app.info, bare  # where nothing can be measured, a line says so
     assert "](" not in "".join(toast.value for toast in app.toast).replace("\\](", "")
 
 

@@ -230,3 +230,11 @@ def test_a_layers_window_is_drawn_and_said(
     before = words(language)["axis.window_both"].format(before=(window or 0) - 1)
     assert (before in painter["note"]) == (window is not None)
     assert words(language)["masks.before_causal"] in told(app)
+
+
+def test_the_tokens_of_a_batch_are_text() -> None:
+    app = run("masks", masks_part="batch", masks_lines="a <b> film & more\na book")
+    table = next(one.proto.body for one in app.get("html") if "masks-batch" in one.proto.body)
+    assert "&lt;" in table
+    assert "&amp;" in table
+    assert "<bdi><" not in table
