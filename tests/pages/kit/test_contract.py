@@ -67,6 +67,7 @@ def under_covers(app: AppTest) -> Iterator[object]:
     yield from walk(app.main, False)
 
 
+LINK_NAMES = set((Path(__file__).parent / "link_names.txt").read_text(encoding="utf-8").split())  # shared links stay
 SAID_ALONE = {"embeddings_times", "masks_polarity", "translation_whole", "translation_toy_padding", "why_heads"}
 
 
@@ -152,6 +153,8 @@ def test_a_part_opens_on_a_picture_and_stands_whatever_its_link_says(
     assert not app.exception, odd
     reads_well(app)
     asked = {str(one.key).split()[1] for one in asks(app)} - SAID_ALONE  # by a sentence, without a picture
+    new = looked_up - LINK_NAMES
+    assert not new, f"links have new names: put {sorted(new)} into link_names.txt; an old name goes on being read"
     bare = {name for name in asked if not any(place.startswith(f"cover_{name}") for place in covers(app))}
     assert not bare or app.info, bare  # where nothing can be measured, a line says so
     assert "](" not in "".join(toast.value for toast in app.toast).replace("\\](", "")
