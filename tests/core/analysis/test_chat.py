@@ -92,7 +92,10 @@ def test_writing_ends_where_the_template_ends_an_answer(name: str) -> None:
     assert [step.token_id for step in found.steps][2:] == [end]
 
 
-@pytest.mark.parametrize("template", ["{{", "{{ raise_exception('No such role') }}", CUT])
+UNWRITTEN = "{{ messages[1].content }}{{ '\\ud800' }}"  # a lone half of a character
+
+
+@pytest.mark.parametrize("template", ["{{", "{{ raise_exception('No such role') }}", CUT, UNWRITTEN])
 def test_a_template_that_ends_no_answer_leaves_the_end_token(template: str) -> None:
     bundle = chat_model(template)
     assert ends_of(bundle) == {bundle.tokenizer.eos_id}

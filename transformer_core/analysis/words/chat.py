@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from transformer_core.analysis.words.tokenizer_comparison import MODEL, Cut, cut
 from transformer_core.bundle import Bundle
-from transformer_core.text.chat import CHATML, ChatError, ChatTemplate, Messages
+from transformer_core.text.chat import CHATML, ChatTemplate, Messages
 
 BEFORE, UNKNOWN = -1, -2  # in the place of a message: the template's own beginning; it cannot be told
 MARK, ANSWER = re.compile("\ue000([0-9]{1,3})\ue001"), "\ue0001\ue001"
@@ -70,7 +70,7 @@ def ends_of(bundle: Bundle) -> frozenset[int]:
     """
     tokenizer, ends = bundle.tokenizer, {bundle.tokenizer.eos_id}
     if bundle.chat is not None:
-        with suppress(ChatError):
+        with suppress(ValueError):  # the template makes no text, or one that is not Unicode
             text = bundle.chat.render((("user", "?"), ("assistant", ANSWER)), prompted=False)
             after = tokenizer.encode(text.partition(ANSWER)[2], add_special=False).ids
             ends.add(next(filter(tokenizer.is_special, after), None))
