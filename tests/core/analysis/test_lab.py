@@ -405,6 +405,15 @@ def test_a_table_of_matrices_is_what_a_loop_over_plainly_rounded_copies_finds(na
     assert found.held.tolist() == [next((n for n, kept in enumerate(row) if not kept), 7) for row in found.kept]
 
 
+def test_an_answer_that_is_not_the_models_own_turns_where_it_becomes_the_likeliest() -> None:
+    prompt = Prompt(bundle_of("classifier"), TEXT, 20)
+    asked = {"prompt": prompt, "operation": "round", "among": "held_out", "texts": 4}
+    own = intervene(prompt=prompt, changes=()).answer
+    tables = [weight_table(**asked, answer=one) for one in (own, 1 - own)]
+    assert np.array_equal(tables[0].kept, tables[1].kept)  # of two classes
+    assert np.array_equal(tables[1].kept, tables[1].probability < 0.5)
+
+
 def answered(cases: Cases, model: torch.nn.Module) -> Answers:
     """Answer cases all at once by a model of one's own."""
     with torch.inference_mode():

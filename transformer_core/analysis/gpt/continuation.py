@@ -82,7 +82,7 @@ class Continuation:
     def __init__(self, bundle: Bundle, ids: tuple[int, ...], rules: Rules) -> None:
         self._bundle, self._ids, self._rules = bundle, list(ids), rules
         self._steps: list[ContinuationStep] = []
-        self._ends = ends_of(bundle)
+        self.ends = ends_of(bundle)
         self._more = self._write()
         self._lock = Lock()
 
@@ -105,7 +105,7 @@ class Continuation:
                 self._ids.append(step.token_id)
                 done += 1
                 yield step
-                if step.token_id in self._ends:
+                if step.token_id in self.ends:
                     return
                 if chosen is not None:
                     break
@@ -205,13 +205,14 @@ def written_on(
     """
     require_range("steps", steps, 0, MOST_STEPS)
     rules = Rules(how, temperature, top_k, top_p, seed, choices)
-    done = continuation(prompt, rules).upto(steps)
+    writing = continuation(prompt, rules)
+    done = writing.upto(steps)
     known = [step.token_id for step in done if step.token_id < prompt.bundle.tokenizer.vocab_size]
     return WrittenOn(
         steps=done,
         written=prompt.bundle.tokenizer.decode(known),
         bits=np.array([-math.log2(max(step.probability, TINY)) for step in done]),
-        ended=bool(done) and done[-1].token_id in ends_of(prompt.bundle),
+        ended=bool(done) and done[-1].token_id in writing.ends,
     )
 
 

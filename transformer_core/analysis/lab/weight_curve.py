@@ -141,7 +141,7 @@ class WeightTable:
     Shapes:
         strengths: (strength,), as the operation has them
         probability: (row, strength), of the answer to the text; of a target, of all its words
-        kept: (row, strength), whether that answer, or each word of it, is still the likeliest
+        kept: (row, strength), whether that answer, or each word of it, is the likeliest where it was, and not where not
         accuracy: (row, strength), share of right answers to a set of texts
 
     Args:
@@ -186,21 +186,19 @@ def weight_table(
     bundle = prompt.bundle
     kinds, names = tuple(matrix_kinds(bundle.model)), matrices_of(bundle.model)
     weights = {name: require_parameter(bundle.model, name) for name in names}
-    full = {name: float(min(weight.shape)) for name, weight in weights.items()}
+    largest = max(min(weight.shape) for weight in weights.values())
     strengths = _strengths(operation, weights.values())[-TABLE_STRENGTHS:]
     cases, ours = measured_cases(bundle, texts, seed, among), one_case(prompt=prompt, answer=answer)
-    rows = (*kinds, *names)
+    rows, whole = (*kinds, *names), changed_answers(ours, ())
     found = []
     for row in counted(rows):
         for strength in strengths.tolist():
-            own = strength
-            if operation == "rank" and row in full:  # as beside the largest
-                own = max(1, round(strength * full[row] / max(full.values())))
-            model = damaged(bundle.model, edits_of_matrices(bundle.model, row, operation, own, seed))
+            model = damaged(bundle.model, edits_of_matrices(bundle.model, row, operation, strength, seed, largest))
             text = changed_answers(ours, (), model=model)
-            found.append((text.chance, text.right.item() == 1, changed_answers(cases, (), model=model).accuracy))
+            found.append(
+                (text.chance, bool(text.right == whole.right), changed_answers(cases, (), model=model).accuracy)
+            )
     probability, kept, accuracy = np.array(found, np.float64).reshape(len(rows), len(strengths), 3).transpose(2, 0, 1)
-    whole = changed_answers(ours, ())
     return WeightTable(
         rows,
         strengths,

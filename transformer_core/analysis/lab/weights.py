@@ -72,7 +72,8 @@ def matrices_of(model: nn.Module, kind: str = EVERY) -> tuple[str, ...]:
 
 def matrix_kinds(model: nn.Module) -> dict[str, tuple[str, ...]]:
     """Return the matrices of each kind that has more than one and is not all of another kind."""
-    found = {kind: matrices_of(model, kind) for kind in MATRIX_KINDS}
+    names = matrices_of(model)
+    found = {kind: tuple(name for name in names if part in name) for kind, part in MATRIX_KINDS.items()}
     return {kind: names for kind, names in found.items() if len(names) > 1 and (kind == EVERY or names != found[EVERY])}
 
 
@@ -126,25 +127,23 @@ class WeightEdit:
 
 
 def edits_of_matrices(
-    model: nn.Module, parameter: str, operation: Operation, amount: float, seed: int = 0
+    model: nn.Module, parameter: str, operation: Operation, amount: float, seed: int = 0, largest: int = 0
 ) -> tuple[WeightEdit, ...]:
     """Return the edit of a matrix, or that of each matrix of a kind.
 
     Args:
         parameter: the name of a matrix, or a kind of MATRIX_KINDS.
         amount: of "rank", that of the largest matrix; what a smaller one keeps shrinks in proportion.
+        largest: the full rank of that one, by default of the largest that is edited.
 
     Raises:
         ValueError: there is no such matrix, or as WeightEdit.
     """
     names = matrices_of(model, parameter) if parameter in MATRIX_KINDS else (parameter,)
     sides = {name: min(require_parameter(model, name).shape, default=1) for name in names}
-    largest = max(sides.values(), default=1)
+    largest = largest or max(sides.values(), default=1)
     kept = {name: max(min(1.0, amount), round(amount * side / largest)) for name, side in sides.items()}
-    return tuple(
-        WeightEdit(name, operation, kept[name] if operation == "rank" and len(names) > 1 else amount, seed)
-        for name in names
-    )
+    return tuple(WeightEdit(name, operation, kept[name] if operation == "rank" else amount, seed) for name in names)
 
 
 def _drawn(weight: Tensor, seed: int) -> Tensor:
