@@ -71,12 +71,10 @@ def pytest_runtest_setup() -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Let go of a folder's models and answers before the next, and of a file's tensors before the next file."""
-    following = item.path if nextitem is None else nextitem.path
-    if following.parent != item.path.parent:
+    """Let go of a folder's models and answers before the next."""
+    if nextitem is None or nextitem.path.parent != item.path.parent:
         forget_models()
         forget_answers()
-    if following != item.path:
         give_back_memory()
 
 

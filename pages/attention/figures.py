@@ -14,7 +14,7 @@ from typing import Literal
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
@@ -241,13 +241,13 @@ def entropy_bars(nats: np.ndarray, bounds: np.ndarray, labels: tuple[str, ...], 
 def _entropies(token: str, nats: str, *, many: bool) -> Chart:
     tokens, across = named("tokens"), _across(token, many=many)
     up = alt.Y("nats:Q", title=nats)
-    tooltip = ["token:N", alt.Tooltip("nats:Q", format=".4f", title=nats)]
+    tooltip = [alt.Tooltip("token:N"), alt.Tooltip("nats:Q", format=".4f", title=nats)]
     bars = tokens.mark_bar(color=HUES["weights"]).encode(x=across, y=up, tooltip=tooltip)
     dashed = tokens.mark_line(interpolate="step", strokeDash=[6, 3], color=HUES["residual"], tooltip=None)
-    steps = dashed.encode(x=across, y="bound:Q")
-    room = tokens.mark_rule(opacity=0, aria=False, tooltip=None).encode(y="axis_end:Q")
-    line = named("greatest").encode(y="greatest:Q")
-    text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3).encode(x=alt.value(0), text="word:N")
+    steps = dashed.encode(x=across, y=alt.Y("bound:Q"))
+    room = tokens.mark_rule(opacity=0, aria=False, tooltip=None).encode(y=alt.Y("axis_end:Q"))
+    line = named("greatest").encode(y=alt.Y("greatest:Q"))
+    text = line.mark_text(align="left", baseline="bottom", dx=4, dy=-3).encode(x=alt.value(0), text=alt.Text("word:N"))
     return alt.layer(bars, steps, room, text)
 
 
@@ -287,7 +287,7 @@ def _led(names: tuple[str, str], token: str, part: str, *, many: bool) -> Chart:
             xOffset=alt.XOffset("by:N", sort=list(names)),
             y=alt.Y("share:Q", title=part, axis=alt.Axis(minExtent=46, format=".2f")),
             color=colour,
-            tooltip=["token:N", "by:N", alt.Tooltip("share:Q", format=".4f", title=part)],
+            tooltip=tooltips("token:N", "by:N", alt.Tooltip("share:Q", format=".4f", title=part)),
         )
     )
 
@@ -318,10 +318,10 @@ def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str,
                 scale=alt.Scale(domain=names, range=[PALETTE[5], HUES["residual"]]),
                 legend=alt.Legend(orient="top", direction="horizontal"),
             ),
-            tooltip=["token:N", alt.Tooltip("points:Q", format="+.2f", title=words["points"])],
+            tooltip=[alt.Tooltip("token:N"), alt.Tooltip("points:Q", format="+.2f", title=words["points"])],
         )
     )
-    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"]).encode(y="zero:Q")
+    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"]).encode(y=alt.Y("zero:Q"))
     return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
 
 

@@ -314,7 +314,9 @@ def foreseen_bars(
     bars = bars.transform_calculate(kind=json.dumps(said["text"]))
     aside = base.transform_calculate(kind=json.dumps(said["aside"]))
     colour = alt.Color("kind:N", scale=hues, legend=legend)
-    rule = aside.mark_rule(strokeWidth=2).encode(x=alt.X("aside:Q", scale=scale), x2="aside_high:Q", color=colour)
+    rule = aside.mark_rule(strokeWidth=2).encode(
+        x=alt.X("aside:Q", scale=scale), x2=alt.X2("aside_high:Q"), color=colour
+    )
     tick = aside.mark_tick(thickness=4, size=30).encode(x=alt.X("aside:Q", scale=scale), color=colour)
     numbers = base.mark_text(align="left", fontSize=13, fontWeight=600, color="#ffffff").encode(
         x=alt.value(8), text=alt.Text("text:Q", format=".2f")
@@ -365,7 +367,7 @@ def length_chart(
     top = alt.Scale(domain=[0, float(np.ceil(high.max() / 10) * 10)], nice=False)
     base = alt.Chart(data).encode(x=x, tooltip=tooltip)
     up = alt.Y("bleu:Q", title=said["bleu"], scale=top)
-    band = base.mark_area(opacity=0.14).encode(y=alt.Y("low:Q", title=said["bleu"], scale=top), y2="high:Q")
+    band = base.mark_area(opacity=0.14).encode(y=alt.Y("low:Q", title=said["bleu"], scale=top), y2=alt.Y2("high:Q"))
     band = band.encode(color=looks["color"])
     line = base.mark_line(strokeWidth=2.5).encode(y=up, color=looks["color"])
     points = base.mark_point(filled=True, size=90, opacity=1).encode(y=up, **looks)

@@ -189,6 +189,6 @@ def show_gap(first: RunStore, second: RunStore) -> None:
             alt.Tooltip("gap:Q", title=t("compare.gap"), format="+.1f"),
         ],
     )
-    zero = alt.Chart(pd.DataFrame({"gap": [0.0]})).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(y="gap:Q")
+    zero = alt.Chart(pd.DataFrame({"gap": [0.0]})).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(y=alt.Y("gap:Q"))
     chart = zero + base.mark_area(opacity=0.18) + base.mark_line(point=True)
     st.altair_chart(chart.properties(height=260), key="gap", alt=t("compare.gap"))

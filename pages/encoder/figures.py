@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
 
@@ -46,14 +46,14 @@ def _lines(
     height_of = alt.Y("value:Q", title=up, scale=scale, axis=alt.Axis(minExtent=44))
     layers: list[alt.Chart] = []
     if spread:
-        layers.append(base.mark_errorbar(opacity=0.5).encode(y=alt.Y("low:Q", title=up), y2="high:Q"))
+        layers.append(base.mark_errorbar(opacity=0.5).encode(y=alt.Y("low:Q", title=up), y2=alt.Y2("high:Q")))
     if level is not None:
         rule = alt.Chart(records(level=[level])).mark_rule(color=HUES["residual"], strokeDash=[4, 4])
         layers.append(rule.encode(y=alt.Y("level:Q", scale=scale)))
     dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(names))]
     lines = base.encode(
         y=height_of,
-        tooltip=["series:N", "stage:N", alt.Tooltip("value:Q", format=format, title=up)],
+        tooltip=tooltips("series:N", "stage:N", alt.Tooltip("value:Q", format=format, title=up)),
     )
     layers.append(
         lines.mark_line(strokeWidth=2.5).encode(
@@ -169,12 +169,14 @@ def _running(added: str, total: str, most: int) -> Chart:
     up = alt.Y("value:Q", title=total, axis=alt.Axis(minExtent=44))
     across = alt.X("added:Q", title=added, scale=alt.Scale(domain=[0, most], nice=False))
     line = named("running").mark_line(color=HUES["residual"], strokeWidth=2.5, interpolate="step-after")
-    line = line.encode(x=across, y=up, tooltip=["added:Q", alt.Tooltip("value:Q", format="+.4f", title=total)])
-    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="zero:Q")
+    line = line.encode(
+        x=across, y=up, tooltip=[alt.Tooltip("added:Q"), alt.Tooltip("value:Q", format="+.4f", title=total)]
+    )
+    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y=alt.Y("zero:Q"))
     mark = named("needed")
-    point = mark.mark_point(filled=True, size=110, color=HUES["key"]).encode(x="needed:Q", y="value:Q")
+    point = mark.mark_point(filled=True, size=110, color=HUES["key"]).encode(x=alt.X("needed:Q"), y=alt.Y("value:Q"))
     name = mark.mark_text(align="left", dx=9, dy=-12, color=HUES["key"]).encode(
-        x="needed:Q", y="value:Q", text="word:N"
+        x=alt.X("needed:Q"), y=alt.Y("value:Q"), text=alt.Text("word:N")
     )
     return alt.layer(zero, line, point, name)
 
@@ -204,9 +206,9 @@ def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Words) -> Cha
         x=alt.X("token:N", scale=alt.Scale(domain=names), title=words["token"], axis=axis),
         y=alt.Y("value:Q", title=words["value"], axis=alt.Axis(minExtent=46)),
         color=hue if signed else alt.value(HUES["weights"]),
-        tooltip=["token:N", alt.Tooltip("value:Q", format="+.4f", title=words["value"])],
+        tooltip=[alt.Tooltip("token:N"), alt.Tooltip("value:Q", format="+.4f", title=words["value"])],
     )
-    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"]).encode(y="zero:Q")
+    zero = alt.Chart(records(zero=[0])).mark_rule(color=HUES["residual"]).encode(y=alt.Y("zero:Q"))
     return alt.layer(bars, zero).properties(width="container", height=HEIGHT)
 
 
@@ -225,9 +227,9 @@ def _counts(base: alt.Chart, start: alt.X, middle: alt.X, most: int, words: Word
     axis = alt.Axis(orient="right", values=[0, most], grid=False)
     up = alt.Y("count:Q", title=words["count"], scale=alt.Scale(domain=[0, COUNTS_SHARE * most], nice=False), axis=axis)
     bars = base.mark_bar(color=HUES["residual"], opacity=0.45, stroke="white", strokeWidth=1).encode(
-        x=start, x2="end:Q", y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
+        x=start, x2=alt.X2("end:Q"), y=up, y2=alt.Y2Datum(0), tooltip=[alt.Tooltip("count:Q", title=words["count"])]
     )
-    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text="count:Q")
+    numbers = base.mark_text(dy=-7).encode(x=middle, y=up, text=alt.Text("count:Q"))
     return alt.layer(bars, numbers)
 
 
@@ -277,11 +279,11 @@ def _reliability(edges: tuple[float, ...], most: int, said: tuple[tuple[str, str
     verdicts = alt.layer(
         diagonal.encode(x=at("sure"), y=up),
         own.mark_rule(color=HUES["key"], strokeDash=[2, 2]).encode(x=at("here")),
-        base.mark_rule(color=HUES["query"], strokeWidth=2).encode(x=at("sure"), y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_rule(color=HUES["query"], strokeWidth=2).encode(x=at("sure"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True, size=110, color=HUES["query"], opacity=1).encode(
             x=at("sure"), y=up, tooltip=_bin_tooltips(words)
         ),
-        *(name.encode(x=at("here"), y=alt.value(4), text="word:N") for name in (at_left, at_right)),
+        *(name.encode(x=at("here"), y=alt.value(4), text=alt.Text("word:N")) for name in (at_left, at_right)),
     )
     chart = alt.layer(_counts(base, at("start"), at("middle"), most, words), verdicts)
     return chart.resolve_scale(y="independent")

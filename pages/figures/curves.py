@@ -172,7 +172,7 @@ def _curves(
     if guides:
         called = named("guides").mark_text(align="right", baseline="bottom", dx=-4, dy=-2)
         y = alt.Y("y:Q", scale=up.scale(everything))
-        layers.append(called.encode(x=there, y=y, color=looks["color"], text="series:N"))
+        layers.append(called.encode(x=there, y=y, color=looks["color"], text=alt.Text("series:N")))
     if at:
         layers.insert(0, named("at").mark_rule(color=GREY, strokeDash=[3, 3]).encode(x=there))
     return alt.layer(*layers) if len(layers) > 1 else drawn
@@ -276,14 +276,14 @@ def dots(
             shape=looks["shape"],
             tooltip=[alt.Tooltip("detail:N", title=" "), alt.Tooltip("y:Q", title=up.title, format=".4~g")],
         ),
-        base.mark_tick(thickness=3, width=26).encode(y="mean(y):Q", color=looks["color"]),
+        base.mark_tick(thickness=3, width=26).encode(y=alt.Y("mean(y):Q"), color=looks["color"]),
     ]
     if rules:
         marked = alt.Chart(records(y=list(rules.values()), name=list(rules)))
         layers += [
-            marked.mark_rule(color=GREY, strokeDash=[5, 4]).encode(y="y:Q"),
+            marked.mark_rule(color=GREY, strokeDash=[5, 4]).encode(y=alt.Y("y:Q")),
             marked.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, color=GREY).encode(
-                y="y:Q", x=alt.value("width"), text="name:N"
+                y=alt.Y("y:Q"), x=alt.value("width"), text=alt.Text("name:N")
             ),
         ]
     return _finished(alt.layer(*layers), height)

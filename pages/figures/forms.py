@@ -42,7 +42,7 @@ class Filled:
         return f"vitrine:{key}:{zlib.crc32(self.form.encode()):x}"
 
     def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
-        """Return the chart in Vega-Lite, as Altair's charts do; the form was checked when it was made.
+        """Return the chart in Vega-Lite, as Altair's charts do.
 
         Args:
             validate: check the whole against the schema.
@@ -65,7 +65,9 @@ def form(build: Callable[..., Any]) -> Callable[..., str]:
     @wraps(build)
     def built(*about: Any, **options: Any) -> str:
         chart = build(*about, **options)
-        whole = (chart if stacked(chart) else chart.properties(width="container")).to_dict()
+        whole = (chart if stacked(chart) else chart.properties(width="container")).to_dict(
+            validate=False
+        )  # files and tests check it
         _unstack(whole, {})
         return json.dumps(whole)
 
@@ -97,7 +99,7 @@ def kept(build: Callable[..., Any]) -> Callable[..., Filled]:
     @lru_cache(maxsize=CHARTS_KEPT)
     def drawn(pickled: bytes) -> Filled:
         about, options = pickle.loads(pickled)
-        whole = build(*about, **options).to_dict(validate=False)  # as to_dict has it, files and tests check it
+        whole = build(*about, **options).to_dict(validate=False)
         _unstack(whole, {})
         tables, text = whole.pop("datasets", {}), json.dumps(whole)
         for place, name in enumerate(tables):  # which Altair names by what is in them

@@ -120,6 +120,6 @@ def _board(stages: tuple[str, ...], n_places: int, said: tuple[tuple[str, str], 
         cornerRadius=3, filled=False, stroke=HUES["positions"], strokeWidth=2.5
     )
     text = base.mark_text(font="monospace", fontSize=12, limit=WIDTH // n_places - 4, cursor="pointer").encode(
-        text="choice:N", color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
+        text=alt.Text("choice:N"), color=alt.condition("datum.chance > 0.55", alt.value(WHITE), alt.value(DARK))
     )
     return alt.layer(cells, same, ring, text)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.token_strip import shortened
 
@@ -77,7 +77,7 @@ def _expected(said: tuple[tuple[str, str], ...], kinds: tuple[str, ...]) -> Char
     base = named("tokens").encode(
         y=alt.Y("token:N", sort=in_order("place"), title=None, axis=_axis()),
         x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
-        tooltip=["token:N", alt.Tooltip("chance:Q", format=".3%", title=words["probability"])],
+        tooltip=[alt.Tooltip("token:N"), alt.Tooltip("chance:Q", format=".3%", title=words["probability"])],
     )
     colour = alt.Color(
         "kind:N",
@@ -144,7 +144,7 @@ def _redrawn(said: tuple[tuple[str, str], ...]) -> Chart:
         y=alt.Y("token:N", sort=in_order("place"), title=None, axis=_axis()),
         yOffset=alt.YOffset("side:N", sort=["1", "2"]),
         x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
-        tooltip=["token:N", "kind:N", alt.Tooltip("chance:Q", format=".4%", title=words["probability"])],
+        tooltip=tooltips("token:N", "kind:N", alt.Tooltip("chance:Q", format=".4%", title=words["probability"])),
     )
     colour = alt.Color("kind:N", title=None, scale=hue, legend=alt.Legend(orient="top", labelLimit=300))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=colour)

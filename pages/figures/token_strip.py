@@ -92,7 +92,7 @@ def _strip(said: tuple[tuple[str, str], ...], about: tuple[str, ...], *, unknown
     across = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[0, LINE], nice=False))
     about_tooltips = (alt.Tooltip(f"about{index}:N", title=name) for index, name in enumerate(about))
     tooltip = [alt.Tooltip("label:N", title=words["token"]), *about_tooltips]
-    edges = {"x": across, "x2": "right:Q", "y": lines, "tooltip": tooltip}
+    edges = {"x": across, "x2": alt.X2("right:Q"), "y": lines, "tooltip": tooltip}
     base = named("tokens")
     foreseen, blank = base.transform_filter("datum.known"), base.transform_filter("!datum.known")
     pick = alt.selection_point(name=PLACE, fields=[PLACE], on="click", clear=False)
@@ -103,7 +103,7 @@ def _strip(said: tuple[tuple[str, str], ...], about: tuple[str, ...], *, unknown
         .encode(**edges)
         for which, hue, width in (("chosen", HUES["positions"], 3), ("under", HUES["query"], 1))
     )
-    over = {"x": "middle:Q", "y": lines, "text": "label:N", "tooltip": tooltip}
+    over = {"x": alt.X("middle:Q"), "y": lines, "text": alt.Text("label:N"), "tooltip": tooltip}
     letters = {"font": "monospace", "fontSize": 13, "cursor": "pointer"}
     ink = alt.condition(f"datum.bits > {0.52 * MOST_BITS}", alt.value(WHITE), alt.value(DARK))
     layers = [cells, rule, ring, foreseen.mark_text(**letters).encode(**over, color=ink)]

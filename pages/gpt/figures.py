@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.lens import stage_axis, stage_names
@@ -64,7 +64,7 @@ def _draws(said: tuple[tuple[str, str], ...]) -> Chart:
             axis=alt.Axis(labelFont="monospace", labelFontSize=13, labelLimit=220, labelOverlap=False, ticks=False),
         ),
         tooltip=[
-            "token:N",
+            alt.Tooltip("token:N"),
             alt.Tooltip("count:Q", title=words["counted"]),
             alt.Tooltip("due:Q", title=words["due"]),
             alt.Tooltip("chance:Q", format=".3%"),
@@ -72,8 +72,8 @@ def _draws(said: tuple[tuple[str, str], ...]) -> Chart:
     )
     across = alt.X("count:Q", title=words["count"])
     bars = base.mark_bar(color=CHANCE, opacity=0.55, cornerRadiusEnd=2).encode(x=across)
-    band = base.mark_rule(strokeWidth=2, color=HUES["residual"]).encode(x="low:Q", x2="high:Q")
-    tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x="due:Q")
+    band = base.mark_rule(strokeWidth=2, color=HUES["residual"]).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
+    tick = base.mark_tick(thickness=3, size=16, color=PALETTE[4]).encode(x=alt.X("due:Q"))
     room = base.mark_rule(opacity=0, aria=False, tooltip=None).encode(x=alt.X("axis_end:Q", title=words["count"]))
     return alt.layer(bars, band, tick, room)
 
@@ -141,7 +141,7 @@ def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, wor
                 legend=alt.Legend(orient="top", labelLimit=300),
             ),
             strokeDash=alt.StrokeDash("way:N", scale=alt.Scale(domain=names, range=[list(d) for d in DASHES[:2]])),
-            tooltip=["way:N", "length:Q", alt.Tooltip("ms:Q", format=".2f", title=words["milliseconds"])],
+            tooltip=tooltips("way:N", "length:Q", alt.Tooltip("ms:Q", format=".2f", title=words["milliseconds"])),
         )
         .properties(width="container", height=280)
     )
@@ -196,7 +196,7 @@ def _passes(said: tuple[tuple[str, str], ...], columns: int) -> Chart:
         base.mark_rect(cornerRadius=3).encode(
             color=hue, opacity=alt.condition("datum.written", alt.value(1), alt.value(0.35))
         ),
-        *(text.encode(text="label:N") for text in (kept, dropped)),
+        *(text.encode(text=alt.Text("label:N")) for text in (kept, dropped)),
     )
 
 
@@ -207,7 +207,7 @@ def _by_stage(form_of: str, values: np.ndarray, words: Mapping[str, str]) -> Fil
 
 def _stages(across: alt.X, hue: str, stages: tuple[str, ...], number: str, *, points: bool = False) -> Chart:
     up = alt.Y("stage:N", sort=None, scale=alt.Scale(domain=list(stages[::-1])), title=None, axis=stage_axis())
-    tooltip = ["stage:N", alt.Tooltip("value:Q", format=number)]
+    tooltip = [alt.Tooltip("stage:N"), alt.Tooltip("value:Q", format=number)]
     base = named("stages").encode(x=across, y=up, tooltip=tooltip)
     marks = base.mark_point(color=hue, filled=True, size=110) if points else base.mark_bar(color=hue, cornerRadiusEnd=2)
     numbers = base.mark_text(align="left", dx=9 if points else 4).encode(text=alt.Text("value:Q", format=number))
@@ -349,7 +349,7 @@ def surprise_pairs(labels: Sequence[str], masked: np.ndarray, unmasked: np.ndarr
                 scale=alt.Scale(domain=names, range=[HUES["residual"], PALETTE[4]]),
                 legend=alt.Legend(orient="top", labelLimit=300),
             ),
-            tooltip=["token:N", "way:N", alt.Tooltip("bits:Q", format=".3f", title=words["bits"])],
+            tooltip=tooltips("token:N", "way:N", alt.Tooltip("bits:Q", format=".3f", title=words["bits"])),
         )
         .properties(width="container", height=400)
     )
@@ -439,6 +439,6 @@ def _poem_form(said: tuple[tuple[str, str], ...]) -> Chart:
         for which, stroke, dash in (("partner", HUES["positions"], [5, 3]), ("chosen", HUES["query"], [1, 0]))
     ]
     letters = base.mark_text(fontSize=22, cursor="pointer").encode(
-        text="character:N", opacity=alt.condition("datum.later", alt.value(0.35), alt.value(1.0))
+        text=alt.Text("character:N"), opacity=alt.condition("datum.later", alt.value(0.35), alt.value(1.0))
     )
     return alt.layer(cells, *rings, letters)

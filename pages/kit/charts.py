@@ -127,6 +127,10 @@ def _show(
         clicks: dict[str, Any] = {"on_select": clicked, "selection_mode": PLACE}
         st.vega_lite_chart(spec=drawn, width="stretch", key=key, alt=alt, **clicks)
         return
-    several = isinstance(chart, Filled) and shows_several_tables(chart)
-    place = st.container(key=f"{key}_of_several_tables") if several else st  # the entry script's style knows the name
+    several = {
+        "of_several_tables": isinstance(chart, Filled) and shows_several_tables(chart),
+        "of_several_rows": "vconcat" in drawn,
+    }
+    names = [name for name, holds in several.items() if holds]  # the entry script's style knows them
+    place = st.container(key="_".join((key, *names))) if names else st
     place.vega_lite_chart(spec=drawn, width="stretch", key=key, alt=alt)

@@ -87,7 +87,11 @@ def _scatter(zero: str, mean: str, head: str) -> Chart:
         alt.Tooltip("mean:Q", title=mean, format="+.3f"),
     ]
     dots = named("heads").mark_point(filled=True, size=70, opacity=0.8, color=HUES["query"])
-    name = named("named").mark_text(align="left", dx=8, color=HUES["query"]).encode(x=across, y=up, text="head:N")
+    name = (
+        named("named")
+        .mark_text(align="left", dx=8, color=HUES["query"])
+        .encode(x=across, y=up, text=alt.Text("head:N"))
+    )
     return alt.layer(alike, dots.encode(x=across, y=up, tooltip=about), name)
 
 

@@ -146,6 +146,10 @@ def losses(arrays: Mapping[str, np.ndarray], words: Mapping[str, str]) -> alt.La
     )
     guessing = float(arrays["guessing"])
     level = records(loss=[guessing], label=[words["guessing"]])
-    rule = alt.Chart(level).mark_rule(strokeDash=[1, 3], color=HUES["residual"]).encode(y="loss:Q")
-    label = alt.Chart(level).mark_text(align="right", dy=-6).encode(y="loss:Q", x=alt.value("width"), text="label:N")
+    rule = alt.Chart(level).mark_rule(strokeDash=[1, 3], color=HUES["residual"]).encode(y=alt.Y("loss:Q"))
+    label = (
+        alt.Chart(level)
+        .mark_text(align="right", dy=-6)
+        .encode(y=alt.Y("loss:Q"), x=alt.value("width"), text=alt.Text("label:N"))
+    )
     return alt.layer(rule, label, lines).properties(width="container", height=330)

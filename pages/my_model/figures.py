@@ -51,5 +51,5 @@ def parts_chart(parts: Sequence[str], counts: np.ndarray, words: Mapping[str, st
     ]
     base = alt.Chart(data).encode(x=x, y=y, tooltip=tooltip)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=hue)
-    text = base.mark_text(align="left", dx=6, fontSize=12, color="#8a8396").encode(text="said:N")
+    text = base.mark_text(align="left", dx=6, fontSize=12, color="#8a8396").encode(text=alt.Text("said:N"))
     return alt.layer(bars, text).properties(width="container", height=HEIGHT_OF_BAR * len(parts) + 10)

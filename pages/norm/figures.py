@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, LABELS, Chart, records
+from pages.figures.charts import DASHES, HUES, LABELS, Chart, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
@@ -35,17 +35,17 @@ def _bars(field: str, hue: str, count: int, *, y: str, title: str | None = None)
         .mark_rect(color=hue)
         .encode(
             x=_across(count, title=title),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=alt.Y(f"{field}:Q", title=y, axis=alt.Axis(tickCount=5)),
             y2=alt.datum(0),
-            tooltip=["dimension:Q", alt.Tooltip(f"{field}:Q", format=".5g", title="value")],
+            tooltip=[alt.Tooltip("dimension:Q"), alt.Tooltip(f"{field}:Q", format=".5g", title="value")],
         )
     )
 
 
 def _levels(field: str) -> alt.Chart:
     hue = alt.condition("datum.deviations == 0", alt.value(HUES["key"]), alt.value(HUES["weights"]))
-    return named("levels").mark_rule(strokeDash=[5, 4], strokeWidth=2).encode(y=f"{field}:Q", color=hue)
+    return named("levels").mark_rule(strokeDash=[5, 4], strokeWidth=2).encode(y=alt.Y(f"{field}:Q"), color=hue)
 
 
 def _marks(field: str, hue: str, count: int) -> alt.Chart:
@@ -56,8 +56,8 @@ def _marks(field: str, hue: str, count: int) -> alt.Chart:
         .mark_point(shape="diamond", size=18, color=hue, filled=True, opacity=1)
         .encode(
             x=across,
-            y=f"{field}:Q",
-            tooltip=["dimension:Q", alt.Tooltip(f"{field}:Q", format=".5~f", title="value")],
+            y=alt.Y(f"{field}:Q"),
+            tooltip=[alt.Tooltip("dimension:Q"), alt.Tooltip(f"{field}:Q", format=".5~f", title="value")],
         )
     )
 
@@ -189,11 +189,13 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
             y=y,
             x=alt.X("length:Q", title=words["axis_length"], scale=alt.Scale(domain=[0, room], nice=False)),
             color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=260)),
-            tooltip=["part:N", "length:Q"],
+            tooltip=tooltips("part:N", "length:Q"),
         )
     )
     numbers = (
-        alt.Chart(data).mark_text(align="left", dx=4).encode(y=y, x="length:Q", text=alt.Text("length:Q", format=".2f"))
+        alt.Chart(data)
+        .mark_text(align="left", dx=4)
+        .encode(y=y, x=alt.X("length:Q"), text=alt.Text("length:Q", format=".2f"))
     )
     return alt.layer(bars, numbers).properties(width="container", height=24 * len(names) + 110)
 
@@ -228,7 +230,7 @@ def growth_chart(
     thin = (
         alt.Chart(everyone)
         .mark_line(strokeWidth=1, opacity=0.45, color=HUES["residual"])
-        .encode(x=x, y=y, detail="token:N", tooltip=["token:N", "stage:N", "length:Q"])
+        .encode(x=x, y=y, detail=alt.Detail("token:N"), tooltip=tooltips("token:N", "stage:N", "length:Q"))
     )
     strong = (
         alt.Chart(bold)
@@ -238,7 +240,7 @@ def growth_chart(
             y=y,
             color=alt.Color("of:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
             strokeDash=alt.StrokeDash("of:N", scale=alt.Scale(domain=list(both), range=[[1, 0], [6, 3]]), title=None),
-            tooltip=["of:N", "stage:N", "length:Q"],
+            tooltip=tooltips("of:N", "stage:N", "length:Q"),
         )
     )
     return alt.layer(thin, strong).properties(width="container", height=300)
@@ -285,10 +287,10 @@ def written_chart(
             y=y,
             x=alt.X("value:Q", title=words[f"axis_{measure}"], axis=alt.Axis(tickCount=8), scale=_up_to(most)),
             color=color,
-            tooltip=["token:N", "sublayer:N", "value:Q"],
+            tooltip=tooltips("token:N", "sublayer:N", "value:Q"),
         )
     )
-    means = alt.Chart(data).mark_tick(thickness=4, size=16).encode(y=y, x="mean(value):Q", color=color)
+    means = alt.Chart(data).mark_tick(thickness=4, size=16).encode(y=y, x=alt.X("mean(value):Q"), color=color)
     high = 22 if most is None else 28  # of a row
     return alt.layer(dots, means).properties(width="container", height=high * len(names) + (120 if legend else 90))
 
@@ -345,15 +347,15 @@ def order_chart(
     look = {
         "color": alt.Color("kind:N", scale=hue, title=None, legend=legend),
         "shape": alt.Shape("kind:N", scale=shape, title=None, legend=legend),
-        "tooltip": ["of:N", "kind:N", "stage:N", "length:Q"],
+        "tooltip": tooltips("of:N", "kind:N", "stage:N", "length:Q"),
     }
     return alt.layer(
         thin.mark_line(strokeWidth=1, opacity=0.4, color=HUES["residual"]).encode(
-            x=x, y=y, detail="token:N", tooltip=["token:N", "stage:N", "length:Q"]
+            x=x, y=y, detail=alt.Detail("token:N"), tooltip=tooltips("token:N", "stage:N", "length:Q")
         ),
-        levels.mark_rule(strokeDash=[4, 4], color=HUES["residual"]).encode(y=y, tooltip="label:N"),
-        levels.mark_text(align="right", dx=-4, dy=-8).encode(y=y, x=alt.value("width"), text="label:N"),
-        aside.mark_rule(color=HUES["key"], opacity=0.6).encode(x=x, y=y, y2="end:Q"),
+        levels.mark_rule(strokeDash=[4, 4], color=HUES["residual"]).encode(y=y, tooltip=alt.Tooltip("label:N")),
+        levels.mark_text(align="right", dx=-4, dy=-8).encode(y=y, x=alt.value("width"), text=alt.Text("label:N")),
+        aside.mark_rule(color=HUES["key"], opacity=0.6).encode(x=x, y=y, y2=alt.Y2("end:Q")),
         bold.mark_line(strokeWidth=3, color=HUES_OF_ORDERS[order]).encode(x=x, y=y),
         *(marks.mark_point(size=55, filled=True, opacity=1).encode(x=x, y=y, **look) for marks in (bold, aside)),
     ).properties(width="container", height=380)
@@ -394,7 +396,7 @@ def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure:
             legend=alt.Legend(orient="top", labelLimit=300),
         ),
         strokeDash=alt.StrokeDash("norm:N", scale=dash, title=None),
-        tooltip=["kind:N", "norm:N", "layer:Q", alt.Tooltip("value:Q", format=".3e")],
+        tooltip=tooltips("kind:N", "norm:N", "layer:Q", alt.Tooltip("value:Q", format=".3e")),
     )
     lines = base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=16))
     panels = [
@@ -431,12 +433,14 @@ def training_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
                 legend=alt.Legend(orient="top", labelLimit=300),
             ),
             strokeDash=alt.StrokeDash("of:N", scale=dash, title=None),
-            tooltip=["of:N", "step:Q", "loss:Q"],
+            tooltip=tooltips("of:N", "step:Q", "loss:Q"),
         )
     )
     label = records(loss=[float(found["guessing"])], label=[words["guessing"]])
-    rule = alt.Chart(label).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y="loss:Q")
+    rule = alt.Chart(label).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(y=alt.Y("loss:Q"))
     text = (
-        alt.Chart(label).mark_text(align="right", dx=-4, dy=-8).encode(y="loss:Q", x=alt.value("width"), text="label:N")
+        alt.Chart(label)
+        .mark_text(align="right", dx=-4, dy=-8)
+        .encode(y=alt.Y("loss:Q"), x=alt.value("width"), text=alt.Text("label:N"))
     )
     return alt.layer(rule, lines, text).properties(width="container", height=260)

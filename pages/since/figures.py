@@ -36,7 +36,10 @@ def _ladder(names: tuple[str, ...], said: tuple[tuple[str, str], ...]) -> Chart:
     scale, axis = alt.Scale(zero=False, padding=14), alt.Axis(tickCount=8, labelOverlap=True)
     across = alt.X("nats:Q", title=words["nats"], scale=scale, axis=axis)
     number = alt.Tooltip("nats:Q", title=words["nats"], format=".3f")
-    dot, mean = [*("rung:N", alt.Tooltip("seed:Q", title=words["seed"])), number], ["rung:N", number]
+    dot, mean = (
+        [*(alt.Tooltip("rung:N"), alt.Tooltip("seed:Q", title=words["seed"])), number],
+        [alt.Tooltip("rung:N"), number],
+    )
     dots = named("dots").mark_circle(size=70, opacity=0.75, color=PALETTE[0]).encode(x=across, y=up, tooltip=dot)
     ticks = named("means").mark_tick(thickness=3, size=20, color=HUES["positions"]).encode(x=across, y=up, tooltip=mean)
     return alt.layer(ticks, dots)

@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.figures.standalone import component_assets, self_contained
@@ -55,7 +55,7 @@ def _cost(n_tokenizers: int, across: str, up: str) -> Chart:
             size=alt.Size("size:Q", scale=None, legend=None),
             color=alt.Color("tokenizer:N", title=None, sort=None, scale=hues),
             shape=alt.Shape("tokenizer:N", title=None, sort=None, scale=shapes),
-            tooltip=["tokenizer:N", "tokens:Q", alt.Tooltip("pairs:Q", format=",")],
+            tooltip=tooltips("tokenizer:N", "tokens:Q", alt.Tooltip("pairs:Q", format=",")),
         )
     )
     legend = alt.LegendConfig(orient="right", labelLimit=260, labelFontSize=13, symbolSize=130, rowPadding=5)
@@ -108,7 +108,9 @@ def merging_chart(n_tokens: np.ndarray, sentence_tokens: np.ndarray, step: int, 
     points = (
         alt.Chart(here)
         .mark_point(filled=True, size=90, opacity=1)
-        .encode(across, up, colour, tooltip=["of:N", "merges:Q", "tokens:Q", alt.Tooltip("left:Q", format=".1f")])
+        .encode(
+            across, up, colour, tooltip=tooltips("of:N", "merges:Q", "tokens:Q", alt.Tooltip("left:Q", format=".1f"))
+        )
     )
     above, below = (
         alt.Chart(here)
@@ -145,7 +147,11 @@ def rivals_chart(rivals: Sequence[str], counts: Sequence[int], words: Mapping[st
     across = alt.X("count:Q", title=words["count"], axis=alt.Axis(tickMinStep=1, format=",.0f"))
     kinds = alt.Scale(domain=[words["joined"], words["waiting"]], range=[HUES["positions"], "#a59eae"])
     colour = alt.Color("what:N", title=None, sort=None, scale=kinds)
-    bars = alt.Chart(data).mark_bar(height={"band": 0.72}).encode(across, down, colour, tooltip=["pair:N", "count:Q"])
+    bars = (
+        alt.Chart(data)
+        .mark_bar(height={"band": 0.72})
+        .encode(across, down, colour, tooltip=tooltips("pair:N", "count:Q"))
+    )
     numbers = (
         alt.Chart(data)
         .mark_text(align="left", dx=4, fontSize=12)

@@ -62,8 +62,9 @@ SHOWN = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-k
   const key = [...widget.parentElement.classList].find((name) => name.startsWith('st-key-'))
   return [key.slice(7), [widget.dataset.testid, ...(read ? read() : [])]]
 }).filter(([, read]) => read.length > 1))"""
-# What a window of this width cuts off: by how much the page scrolls sideways, words that end in dots, and (under a
-# finger) controls that are seen and too low, their room to hit counted.
+# What a window of this width cuts off: by how much the page scrolls sideways, by how much charts are wider than their
+# place (on a phone they scroll there), words that end in dots, and (under a finger) controls that are seen and too low,
+# their room to hit counted.
 NARROW = (
     """
 (smallest) => {
@@ -88,15 +89,19 @@ NARROW = (
     const more = Math.min(parseFloat(getComputedStyle(one, "::after").inset) || 0, 0);
     return [one.getAttribute("aria-label") || one.innerText || one.className, place.offsetHeight - 2 * more];
   }).filter(([, height]) => height > 1 && height < smallest);
+  const charts = smallest ? [] : [...document.querySelectorAll(".stVegaLiteChart")];
+  const right = (one) => one?.getBoundingClientRect().right ?? 0;
+  const over = charts.map((one) => Math.round(right(one.querySelector(".marks")) - right(one)));
   return {
     sideways: Math.max(sideways, 0),
+    over: over.filter((pixels) => pixels > 1),
     cut: [...css, ...drawn].map((node) => node.textContent.trim()),
     small: smallest ? small : [],
   };
 }
 """
 )
-NOTHING_WRONG = {"sideways": 0, "cut": [], "small": []}
+NOTHING_WRONG = {"sideways": 0, "over": [], "cut": [], "small": []}
 FILES = """() => Boolean(document.querySelector("[class*=st-key-export], [data-testid=stDownloadButton], .vm-tools"))"""
 
 

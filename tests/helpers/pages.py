@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from google.protobuf.message import Message
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.util import calc_hash
 
 from pages.figures.matrix import unpack
@@ -25,6 +25,9 @@ from pages.language import words
 from pages.room import Page
 from tests.helpers import PATIENCE, ROOT
 
+# Streamlit asks a thousand times a second whether the page has run, for a sixth of the page's own time; run() joins the
+# thread next.
+local_script_runner.require_widgets_deltas = lambda runner, timeout: runner._script_thread.join(timeout)
 T = TypeVar("T")
 NUMBER = re.compile('data-label="".*?>(.*?)</div><div data-value="".*?>(.*?)</div>')
 ENTRY = ROOT / "pages" / "entry.py"

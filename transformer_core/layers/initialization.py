@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, wrap_torch_function
 
 from transformer_core.layers.attention import AdditiveScores
 from transformer_core.layers.embeddings import Embedding, InputEmbedding
@@ -21,7 +21,8 @@ from transformer_core.packed_linear import Linear
 
 EMBEDDING_DEVIATION = 0.02
 NORMAL_DEVIATION = 0.01  # of initialize_normally
-_DRAWS = {Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_}
+orthogonal_ = wrap_torch_function(lambda tensor, **_: (tensor,))(nn.init.orthogonal_)  # of torch's own no mode hears
+_DRAWS = {Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, orthogonal_}
 
 
 class Undrawn(TorchFunctionMode):

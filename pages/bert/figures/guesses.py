@@ -100,7 +100,7 @@ def each_chart(
     )
     legend = alt.Legend(orient="top", labelLimit=400)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=alt.Color("kind:N", scale=hue, title=None, legend=legend))
-    text = base.mark_text(dy=-8, fontSize=12).encode(text="said:N")
+    text = base.mark_text(dy=-8, fontSize=12).encode(text=alt.Text("said:N"))
     return alt.layer(bars, text).properties(width="container", height=340)
 
 
@@ -137,7 +137,7 @@ def _mark(stage: str, first: bool, across: alt.X, said: str) -> tuple[alt.Chart,
     rule = mark.mark_rule(color=HUES["positions"], strokeWidth=2, strokeDash=[5, 4]).encode(x=across)
     side = {"align": "left", "dx": 6} if first else {"align": "right", "dx": -6}
     text = mark.mark_text(color=HUES["positions"], baseline="top", fontSize=12, **side).encode(
-        x=across, y=alt.value(4), text="label:N"
+        x=across, y=alt.value(4), text=alt.Text("label:N")
     )
     return rule, text
 
@@ -244,15 +244,19 @@ def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
         .encode(
             x=across,
             y=alt.Y("low:Q", title=words["axis_score"]),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
-            tooltip=["step:N", alt.Tooltip("value:Q", format="+.5f"), alt.Tooltip("high:Q", format="+.5f")],
+            tooltip=[
+                alt.Tooltip("step:N"),
+                alt.Tooltip("value:Q", format="+.5f"),
+                alt.Tooltip("high:Q", format="+.5f"),
+            ],
         )
     )
     end = alt.Chart(records(high=[float(ends[-1])], label=[words["total"].format(total=f"{ends[-1]:+.4f}")]))
-    rule = end.mark_rule(color=HUES["weights"], strokeDash=[5, 4]).encode(y="high:Q")
+    rule = end.mark_rule(color=HUES["weights"], strokeDash=[5, 4]).encode(y=alt.Y("high:Q"))
     text = end.mark_text(align="left", dx=4, dy=-8, color=HUES["weights"], fontSize=12).encode(
-        y="high:Q", x=alt.value(0), text="label:N"
+        y=alt.Y("high:Q"), x=alt.value(0), text=alt.Text("label:N")
     )
-    zero = alt.Chart(records(high=[0.0])).mark_rule(color=REST).encode(y="high:Q")
+    zero = alt.Chart(records(high=[0.0])).mark_rule(color=REST).encode(y=alt.Y("high:Q"))
     return alt.layer(zero, bars, rule, text).properties(width="container", height=360)

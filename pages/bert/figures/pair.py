@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.bert.figures.guesses import QUARTERS, token_axis
-from pages.figures.charts import HUES, INK, Chart, records
+from pages.figures.charts import HUES, INK, Chart, records, tooltips
 from pages.figures.likeliest import REST
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
@@ -32,13 +32,13 @@ def verdicts_chart(names: Sequence[str], follows: np.ndarray, words: Words) -> C
     base = alt.Chart(data).encode(
         y=alt.Y("case:N", sort=None, scale=alt.Scale(domain=list(names)), title=None, axis=alt.Axis(labelLimit=330)),
         x=alt.X("share:Q", title=words["axis_follows"], scale=alt.Scale(domain=[0, 1.1]), axis=QUARTERS),
-        tooltip=["case:N", alt.Tooltip("share:Q", format=".3%", title=words["axis_follows"])],
+        tooltip=[alt.Tooltip("case:N"), alt.Tooltip("share:Q", format=".3%", title=words["axis_follows"])],
     )
     bars = base.mark_bar(cornerRadiusEnd=3, height=20).encode(
         color=alt.condition("datum.usual", alt.value(GOES), alt.value(REST))
     )
     text = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("share:Q", format=".1%"))
-    half = alt.Chart(records(share=[0.5])).mark_rule(color=REST, strokeDash=[4, 4]).encode(x="share:Q")
+    half = alt.Chart(records(share=[0.5])).mark_rule(color=REST, strokeDash=[4, 4]).encode(x=alt.X("share:Q"))
     return alt.layer(half, bars, text).properties(width="container", height=34 * len(names) + 60)
 
 
@@ -72,7 +72,7 @@ def moves_chart(
     base = alt.Chart(data).encode(
         x=token_axis(names, words["axis_token"]),
         y=alt.Y("move:Q", title=words["axis_move"]),
-        tooltip=["token:N", "side:N", alt.Tooltip("move:Q", format="+.3f", title=words["axis_move"]), "mark:N"],
+        tooltip=tooltips("token:N", "side:N", alt.Tooltip("move:Q", format="+.3f", title=words["axis_move"]), "mark:N"),
     )
     hue = alt.Scale(domain=list(sides), range=[FIRST, SECOND])
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
@@ -80,8 +80,8 @@ def moves_chart(
         stroke=alt.condition("datum.chosen", alt.value(HUES["weights"]), alt.value("transparent")),
         strokeWidth=alt.condition("datum.chosen", alt.value(3), alt.value(0)),
     )
-    flags = base.mark_text(dy=-8, color=HUES["key"], fontSize=12, fontWeight=600).encode(text="mark:N")
-    zero = alt.Chart(records(move=[0.0])).mark_rule(color=REST).encode(y="move:Q")
+    flags = base.mark_text(dy=-8, color=HUES["key"], fontSize=12, fontWeight=600).encode(text=alt.Text("mark:N"))
+    zero = alt.Chart(records(move=[0.0])).mark_rule(color=REST).encode(y=alt.Y("move:Q"))
     return alt.layer(bars, zero, flags).properties(width="container", height=330)
 
 
@@ -138,7 +138,7 @@ def lengths_chart(
         x=token_axis(names, words["axis_token"]),
         y=alt.Y("length:Q", title=words["axis_length"], scale=alt.Scale(zero=True)),
         color=alt.Color("part:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
-        tooltip=["token:N", "side:N", "part:N", "length:Q"],
+        tooltip=tooltips("token:N", "side:N", "part:N", "length:Q"),
     )
     shape = alt.Shape(
         "side:N",

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.bert.figures.guesses import QUARTERS, numbered, token_axis
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.charts import HUES, Chart, records, tooltips
 from pages.figures.likeliest import REST
 
 Words = Mapping[str, str]
@@ -38,7 +38,7 @@ def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[fl
     base = alt.Chart(data).encode(
         y=alt.Y("fate:N", sort=None, scale=alt.Scale(domain=shown), title=None, axis=alt.Axis(labelLimit=260)),
         tooltip=[
-            "fate:N",
+            alt.Tooltip("fate:N"),
             alt.Tooltip("share:Q", format=".2%", title=words["axis_share"]),
             alt.Tooltip("expected:Q", format=".0%", title=words["expected"]),
         ],
@@ -47,8 +47,10 @@ def shares_chart(names: Sequence[str], shares: np.ndarray, expected: Sequence[fl
     bars = base.mark_bar(height=20, cornerRadiusEnd=3).encode(
         x=across, color=alt.Color("fate:N", scale=hue, legend=None)
     )
-    ticks = base.mark_tick(color=HUES["positions"], thickness=3, size=30).encode(x="expected:Q")
-    text = base.mark_text(align="left", dx=8, fontSize=12).encode(x="further:Q", text=alt.Text("share:Q", format=".1%"))
+    ticks = base.mark_tick(color=HUES["positions"], thickness=3, size=30).encode(x=alt.X("expected:Q"))
+    text = base.mark_text(align="left", dx=8, fontSize=12).encode(
+        x=alt.X("further:Q"), text=alt.Text("share:Q", format=".1%")
+    )
     return alt.layer(bars, ticks, text).properties(width="container", height=36 * len(names) + 60)
 
 
@@ -80,7 +82,9 @@ def ways_chart(
                 "chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%")
             ),
             color=alt.Color("way:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
-            tooltip=["token:N", "way:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])],
+            tooltip=tooltips(
+                "token:N", "way:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])
+            ),
         )
         .properties(width="container", height=340)
     )

@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.bert.figures.guesses import numbered, token_axis
-from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
@@ -103,7 +103,9 @@ def bounds_chart(
                 title=None,
                 legend=alt.Legend(orient="top", labelLimit=300),
             ),
-            tooltip=["token:N", "side:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])],
+            tooltip=tooltips(
+                "token:N", "side:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])
+            ),
         )
     )
     layers = [bars]

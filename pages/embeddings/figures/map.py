@@ -14,7 +14,7 @@ import altair as alt
 import numpy as np
 import plotly.graph_objects as go
 
-from pages.figures.charts import HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
 
 NEGATIVE, NEUTRAL, POSITIVE = HUES["key"], "#a39c92", HUES["query"]
 MARKS = ("searched", "neighbour", "sentence")
@@ -190,11 +190,11 @@ def _named(points: Points, words: Mapping[str, str], x: alt.X, y: alt.Y) -> list
             shape = "diamond" if mark == "sentence" else "circle"
             size = 170 if mark == "searched" else 90
             ring = chart.mark_point(shape=shape, size=size, filled=False, strokeWidth=2, color=hue)
-            layers.append(ring.encode(tooltip=["token:N", "mark:N"]))
+            layers.append(ring.encode(tooltip=tooltips("token:N", "mark:N")))
         weight, style = ("bold" if mark in ("searched", "sentence") else "normal"), ("" if mark else "italic")
         font_size = 15 if mark == "searched" else 12
         text = chart.mark_text(dy=-10, fontSize=font_size, fontWeight=weight, fontStyle=style or "normal", color=hue)
-        layers.append(text.encode(text="name:N"))
+        layers.append(text.encode(text=alt.Text("name:N")))
     return layers
 
 

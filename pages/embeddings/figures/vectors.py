@@ -262,10 +262,12 @@ def word_bars(
     layers = [bars, numbers]
     if average is not None:
         line = alt.Chart(records(value=[average], label=[f"{words['average']} {average:.3f}"]))
-        layers.append(line.mark_rule(color=PALETTE[1], strokeDash=[5, 4], size=2).encode(x=x, tooltip="label:N"))
+        layers.append(
+            line.mark_rule(color=PALETTE[1], strokeDash=[5, 4], size=2).encode(x=x, tooltip=alt.Tooltip("label:N"))
+        )
         side = 1 if average < 0.6 * (high or float(values.max())) else -1
         name = line.mark_text(align="left" if side > 0 else "right", dx=5 * side, y=-6, color=PALETTE[1], fontSize=11)
-        layers.append(name.encode(x=x, text="label:N"))
+        layers.append(name.encode(x=x, text=alt.Text("label:N")))
     return alt.layer(*layers).properties(width="container", height=26 * len(values) + (60 if any(marked) else 20))
 
 
@@ -280,7 +282,7 @@ def same_word_curve(cosine: np.ndarray, words: Mapping[str, str]) -> Chart:
     data = records(place=np.arange(len(cosine)), stage=stages, cosine=cosine)
     x = alt.X("place:O", title=None, axis=_named_axis(stages, labelAngle=-25, labelOverlap=False))
     y = alt.Y("cosine:Q", title=words["quantity_cosine"], scale=alt.Scale(domain=[min(0.0, float(cosine.min())), 1.05]))
-    base = alt.Chart(data).encode(x=x, y=y, tooltip=["stage:N", alt.Tooltip("cosine:Q", format=".4f")])
+    base = alt.Chart(data).encode(x=x, y=y, tooltip=[alt.Tooltip("stage:N"), alt.Tooltip("cosine:Q", format=".4f")])
     numbers = base.mark_text(dy=-12, fontSize=12, color=HUE).encode(text=alt.Text("cosine:Q", format=".3f"))
     return alt.layer(base.mark_line(color=HUE, point=alt.OverlayMarkDef(size=70, color=HUE)), numbers).properties(
         width="container", height=260

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, Chart, records
+from pages.figures.charts import DASHES, HUES, Chart, records, tooltips
 from pages.figures.forms import Filled, form, named
 
 Words = Mapping[str, str]
@@ -97,7 +97,7 @@ def _dots(words: Words, reach: float) -> alt.Chart:
     return (
         named("neurons")
         .mark_point(size=26, filled=True, color=TOKEN, opacity=0.4, clip=True)
-        .encode(x=_axis(reach), y="y:Q", tooltip=tooltip)
+        .encode(x=_axis(reach), y=alt.Y("y:Q"), tooltip=tooltip)
     )
 
 
@@ -106,10 +106,14 @@ def _histogram(words: Words, reach: float) -> Chart:
     hue = alt.Scale(range=[ALL, TOKEN])
     color = alt.Color("of:N", sort=None, scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=400))
     share = alt.Y("share:Q", title=words["share_axis"])
-    tooltip = ["of:N", "low:Q", "high:Q", "count:Q", alt.Tooltip("share:Q", format=".2f")]
+    tooltip = tooltips("of:N", "low:Q", "high:Q", "count:Q", alt.Tooltip("share:Q", format=".2f"))
     chart = named("bins").encode(y=share, color=color, tooltip=tooltip)
     low = alt.X("low:Q", title=words["axis_pre"], scale=alt.Scale(domain=[-reach, reach], nice=False))
-    bars = chart.transform_filter("!datum.one_token").mark_rect(opacity=0.75).encode(x=low, x2="high:Q", y2="zero:Q")
+    bars = (
+        chart.transform_filter("!datum.one_token")
+        .mark_rect(opacity=0.75)
+        .encode(x=low, x2=alt.X2("high:Q"), y2=alt.Y2("zero:Q"))
+    )
     steps = (
         chart.transform_filter("datum.one_token")
         .mark_line(interpolate="step", strokeWidth=2)
@@ -271,14 +275,14 @@ def _tosses(kinds: tuple[str, str], across: str, up: str) -> Chart:
                 legend=alt.Legend(orient="top"),
             ),
             shape=alt.Shape("kept:N", scale=alt.Scale(domain=list(kinds)), title=None, legend=alt.Legend(orient="top")),
-            tooltip=["draw:Q", "kept:N", "y:Q"],
+            tooltip=tooltips("draw:Q", "kept:N", "y:Q"),
         )
     )
     mean = named("means").mark_line(color=MEAN, strokeWidth=3)
-    mean = mean.encode(x="draw:Q", y="mean:Q", tooltip=["draw:Q", "mean:Q"])
-    rule = named("label").mark_rule(strokeDash=[6, 4], color=HUES["residual"], strokeWidth=2).encode(y="y:Q")
+    mean = mean.encode(x=alt.X("draw:Q"), y=alt.Y("mean:Q"), tooltip=tooltips("draw:Q", "mean:Q"))
+    rule = named("label").mark_rule(strokeDash=[6, 4], color=HUES["residual"], strokeWidth=2).encode(y=alt.Y("y:Q"))
     text = named("label").mark_text(align="right", dx=-4, dy=-9, color=HUES["residual"], fontWeight="bold")
-    return alt.layer(dots, rule, mean, text.encode(y="y:Q", x=alt.value("width"), text="label:N"))
+    return alt.layer(dots, rule, mean, text.encode(y=alt.Y("y:Q"), x=alt.value("width"), text=alt.Text("label:N")))
 
 
 def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
@@ -303,11 +307,18 @@ def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
         .encode(x=_log("draws:Q", words["axis_draws"]), y=y, color=colour)
     )
     line = (
-        alt.Chart(records(draws=sizes, error=fitted)).mark_line(color=MEAN, strokeDash=[5, 4]).encode(x="draws:Q", y=y)
+        alt.Chart(records(draws=sizes, error=fitted))
+        .mark_line(color=MEAN, strokeDash=[5, 4])
+        .encode(x=alt.X("draws:Q"), y=y)
     )
     dots = (
         alt.Chart(records(draws=sizes, error=errors, of=[many] * len(sizes)))
         .mark_point(filled=True, size=80)
-        .encode(x="draws:Q", y=y, color=colour, tooltip=["draws:Q", alt.Tooltip("error:Q", format=".3e")])
+        .encode(
+            x=alt.X("draws:Q"),
+            y=y,
+            color=colour,
+            tooltip=[alt.Tooltip("draws:Q"), alt.Tooltip("error:Q", format=".3e")],
+        )
     )
     return alt.layer(series, line, dots).properties(width="container", height=300)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.charts import HUES, Chart, records, tooltips
 from pages.figures.curves import GREY
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
@@ -96,7 +96,7 @@ def _bars(expert: str, up: str, names: tuple[str, str], level: str) -> Chart:
             x=across,
             y=alt.Y("value:Q", title=up, axis=alt.Axis(minExtent=46)),
             color=alt.Color("which:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=320)),
-            tooltip=["expert:N", "which:N", alt.Tooltip("value:Q", title=up, format=".4~g")],
+            tooltip=tooltips("expert:N", "which:N", alt.Tooltip("value:Q", title=up, format=".4~g")),
         )
     )
     if not level:
@@ -104,4 +104,6 @@ def _bars(expert: str, up: str, names: tuple[str, str], level: str) -> Chart:
     dashes = alt.Scale(domain=[level], range=[[5, 4]])
     legend = alt.Legend(title=None, orient="top", labelLimit=320)
     line = named("level").mark_rule(color=GREY, strokeWidth=1.5)
-    return alt.layer(bars, line.encode(y="level:Q", strokeDash=alt.StrokeDash("word:N", scale=dashes, legend=legend)))
+    return alt.layer(
+        bars, line.encode(y=alt.Y("level:Q"), strokeDash=alt.StrokeDash("word:N", scale=dashes, legend=legend))
+    )

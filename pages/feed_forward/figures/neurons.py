@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.feed_forward.figures.activations import hues_of
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
@@ -93,7 +93,7 @@ def moves_chart(peaks: np.ndarray, moves: np.ndarray, words: Words, *, neuron: i
         y=alt.Y("move:Q", title=words["axis_move"]),
         color=alt.Color("which:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
         shape=alt.Shape("which:N", scale=alt.Scale(domain=names, range=["diamond", "circle"]), title=None),
-        tooltip=["neuron:Q", "peak:Q", "move:Q"],
+        tooltip=tooltips("neuron:Q", "peak:Q", "move:Q"),
     )
     others = chart.transform_filter(alt.datum.which == names[1]).mark_point(filled=True, size=30, opacity=0.5)
     this = chart.transform_filter(alt.datum.which == names[0]).mark_point(filled=True, size=170)
@@ -127,10 +127,12 @@ def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Word
             y=alt.Y("share:Q", title=words["axis_within"], scale=alt.Scale(domain=[0, 100])),
             color=alt.Color("layer:N", scale=alt.Scale(domain=names, range=hues), title=None),
             strokeDash=alt.StrokeDash("layer:N", scale=alt.Scale(domain=names, range=dashes), title=None),
-            tooltip=["layer:N", alt.Tooltip("band:Q", format=".3g"), "count:Q", "share:Q"],
+            tooltip=tooltips("layer:N", alt.Tooltip("band:Q", format=".3g"), "count:Q", "share:Q"),
         )
     )
-    rule = alt.Chart(records(band=[band])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(x="band:Q")
+    rule = (
+        alt.Chart(records(band=[band])).mark_rule(color=HUES["residual"], strokeDash=[4, 4]).encode(x=alt.X("band:Q"))
+    )
     return alt.layer(rule, curves).properties(width="container", height=260)
 
 
@@ -159,10 +161,10 @@ def swap_chart(names: Sequence[str], moves: np.ndarray, by_layer: np.ndarray, wo
             yOffset=alt.YOffset("activation:N", sort=shown),
             x=alt.X("move:Q", title=words["axis_points"], scale=alt.Scale(padding=44)),
             color=alt.Color("activation:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
-            tooltip=["where:N", "activation:N", alt.Tooltip("move:Q", format="+.4f")],
+            tooltip=tooltips("where:N", "activation:N", alt.Tooltip("move:Q", format="+.4f")),
         )
     )
-    zero = alt.Chart(records(move=[0.0])).mark_rule(color=HUES["residual"]).encode(x="move:Q")
+    zero = alt.Chart(records(move=[0.0])).mark_rule(color=HUES["residual"]).encode(x=alt.X("move:Q"))
     numbers = (
         alt.Chart(data)
         .mark_text(
@@ -173,7 +175,7 @@ def swap_chart(names: Sequence[str], moves: np.ndarray, by_layer: np.ndarray, wo
         .encode(
             y=alt.Y("where:N", sort=places),
             yOffset=alt.YOffset("activation:N", sort=shown),
-            x="move:Q",
+            x=alt.X("move:Q"),
             text=alt.Text("move:Q", format="+.3f"),
         )
     )

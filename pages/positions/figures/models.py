@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 from pages.positions.figures.sinusoids import Words, lines_legend, numbered
@@ -84,7 +84,7 @@ def _distances(names: Sequence[str], titles: tuple[str, str]) -> alt.Chart:
                 title=None,
                 legend=lines_legend(3),
             ),
-            tooltip=["scheme:N", "offset:Q", "value:Q"],
+            tooltip=tooltips("scheme:N", "offset:Q", "value:Q"),
         )
     )
 
@@ -121,7 +121,7 @@ def _tokens(names: Sequence[str], hues: Sequence[str], across: str, up: str) -> 
             strokeDash=alt.StrokeDash(
                 "series:N", scale=alt.Scale(domain=list(names)), title=None, legend=lines_legend(2)
             ),
-            tooltip=["token:N", "series:N", "value:Q"],
+            tooltip=tooltips("token:N", "series:N", "value:Q"),
         )
     )
 
@@ -203,13 +203,13 @@ def order_chart(
         x=x,
         y=alt.Y("mean:Q", title=axis, scale=scale),
         color=hue,
-        tooltip=["treatment:N", "mean:Q", "least:Q", "most:Q"],
+        tooltip=tooltips("treatment:N", "mean:Q", "least:Q", "most:Q"),
     )
-    whisker = base.mark_rule(strokeWidth=2, color="#8a8a8a").encode(x=x, y="least:Q", y2="most:Q")
-    figures = base.mark_text(dy=-8, dx=26).encode(x=x, y="mean:Q", text="label:N")
+    whisker = base.mark_rule(strokeWidth=2, color="#8a8a8a").encode(x=x, y=alt.Y("least:Q"), y2=alt.Y2("most:Q"))
+    figures = base.mark_text(dy=-8, dx=26).encode(x=x, y=alt.Y("mean:Q"), text=alt.Text("label:N"))
     dots = (
         alt.Chart(points)
         .mark_point(size=22, filled=False, color="#7a7a7a")
-        .encode(x=x, y="value:Q", tooltip=["treatment:N", "value:Q"])
+        .encode(x=x, y=alt.Y("value:Q"), tooltip=tooltips("treatment:N", "value:Q"))
     )
     return alt.layer(drawn, whisker, dots, figures).properties(width="container", height=340, title=title)

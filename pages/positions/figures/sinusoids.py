@@ -9,7 +9,7 @@ from typing import Literal
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
@@ -95,10 +95,12 @@ def _waves(count: int, across: str, *, few: bool) -> Chart:
             y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
             color=alt.Color("dimension:N", scale=hues, sort=order, title=None, legend=lines_legend(2, "bottom")),
             strokeDash=alt.StrokeDash("dimension:N", scale=dashes, sort=order, title=None),
-            tooltip=["dimension:N", "position:Q", "value:Q"],
+            tooltip=tooltips("dimension:N", "position:Q", "value:Q"),
         )
     )
-    return alt.layer(curves, named("at").mark_rule(color=HUES["positions"], strokeWidth=2).encode(x="position:Q"))
+    return alt.layer(
+        curves, named("at").mark_rule(color=HUES["positions"], strokeWidth=2).encode(x=alt.X("position:Q"))
+    )
 
 
 def similarity_chart(values: np.ndarray, words: Words, *, measure: str) -> Filled:
@@ -121,7 +123,7 @@ def _similarity(across: str, up: str) -> Chart:
         .encode(
             x=alt.X("distance:Q", title=across, scale=alt.Scale(nice=False)),
             y=alt.Y("similarity:Q", title=up),
-            tooltip=["distance:Q", "similarity:Q"],
+            tooltip=tooltips("distance:Q", "similarity:Q"),
         )
     )
 
@@ -150,10 +152,10 @@ def _vector(kinds: tuple[str, str], across: str) -> Chart:
             y=alt.Y("value:Q", title="PE(pos, i)", scale=alt.Scale(domain=[-1.05, 1.05], nice=False)),
             color=alt.Color("kind:N", scale=scale, sort=list(kinds), title=None, legend=lines_legend()),
             strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=list(kinds)), title=None, legend=lines_legend()),
-            tooltip=["dimension:Q", "kind:N", "value:Q"],
+            tooltip=tooltips("dimension:Q", "kind:N", "value:Q"),
         )
     )
-    rules = named("marked").mark_rule(color=HUES["residual"], strokeDash=[3, 3]).encode(x="dimension:Q")
+    rules = named("marked").mark_rule(color=HUES["residual"], strokeDash=[3, 3]).encode(x=alt.X("dimension:Q"))
     return alt.layer(rules, points)
 
 
@@ -197,7 +199,7 @@ def _compared(x: np.ndarray, values: np.ndarray, words: Words, encoding: dict) -
                 legend=lines_legend(1),
             ),
             strokeDash=alt.StrokeDash("variant:N", scale=alt.Scale(domain=names), title=None, legend=lines_legend(1)),
-            tooltip=["variant:N", "x:Q", "value:Q"],
+            tooltip=tooltips("variant:N", "x:Q", "value:Q"),
             **encoding,
         )
         .properties(width="container", height=340)
@@ -221,9 +223,11 @@ def wavelengths_chart(wavelengths: np.ndarray, words: Words, *, length: int) -> 
         },
     )
     mark = records(value=[length], label=[words["sentence_length"].format(length=length)])
-    rule = alt.Chart(mark).mark_rule(color=HUES["residual"], strokeDash=[5, 4]).encode(y="value:Q")
+    rule = alt.Chart(mark).mark_rule(color=HUES["residual"], strokeDash=[5, 4]).encode(y=alt.Y("value:Q"))
     text = (
-        alt.Chart(mark).mark_text(align="right", dx=-4, dy=9).encode(y="value:Q", x=alt.value("width"), text="label:N")
+        alt.Chart(mark)
+        .mark_text(align="right", dx=-4, dy=9)
+        .encode(y=alt.Y("value:Q"), x=alt.value("width"), text=alt.Text("label:N"))
     )
     return alt.layer(curves, rule, text).properties(width="container", height=340)
 

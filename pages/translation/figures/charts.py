@@ -116,11 +116,13 @@ def _lines(titles: tuple[tuple[str, str], ...]) -> Chart:
     )
     width = alt.StrokeWidth("weight:Q", scale=alt.Scale(domain=[0, 1], range=[0.8, 11]), legend=None)
     rules = named("lines").mark_rule(color=HUES["weights"], strokeCap="round")
-    rules = rules.encode(x=x, y=y, x2="x2:Q", y2="y2:Q", opacity=shown, strokeWidth=width, tooltip=looks)
+    rules = rules.encode(
+        x=x, y=y, x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), opacity=shown, strokeWidth=width, tooltip=looks
+    )
 
     sources = named("sources").encode(y=y, tooltip=[alt.Tooltip("whole:N", title=said["source"]), looks[-1]])
-    names = sources.mark_text(align="right", fontSize=14, color=HUES["key"]).encode(x=x, text="source:N")
-    numbers = sources.encode(x=alt.X("far:Q", axis=None), text="number:N")
+    names = sources.mark_text(align="right", fontSize=14, color=HUES["key"]).encode(x=x, text=alt.Text("source:N"))
+    numbers = sources.encode(x=alt.X("far:Q", axis=None), text=alt.Text("number:N"))
     bold = numbers.transform_filter("datum.strong").mark_text(
         align="left", fontSize=13, color=NUMBERS, fontWeight="bold"
     )
@@ -130,7 +132,7 @@ def _lines(titles: tuple[tuple[str, str], ...]) -> Chart:
     size = alt.condition("datum.now", alt.value(18), alt.value(14))
     tooltip = [alt.Tooltip("step:Q", title="k"), alt.Tooltip("whole:N", title=said["target"])]
     targets = named("targets").mark_text(align="left", color=HUES["query"], cursor="pointer")
-    targets = targets.encode(x=x, y=y, text="word:N", size=size, tooltip=tooltip).add_params(hover)
+    targets = targets.encode(x=x, y=y, text=alt.Text("word:N"), size=size, tooltip=tooltip).add_params(hover)
     return alt.layer(rules, names, bold, weak, targets)
 
 
@@ -210,9 +212,11 @@ def hiding_chart(weights: np.ndarray, change: np.ndarray, source: Sequence[str],
         alt.Tooltip("points:Q", title=said["points"], format="+.2f"),
     ]
     base = alt.Chart(data).encode(x=x, tooltip=tooltip)
-    stems = base.mark_rule(color=HUES["residual"], opacity=0.5).encode(y=alt.Y("zero:Q"), y2="points:Q")
+    stems = base.mark_rule(color=HUES["residual"], opacity=0.5).encode(y=alt.Y("zero:Q"), y2=alt.Y2("points:Q"))
     dots = base.mark_circle(size=90, color=HUES["key"], opacity=0.9).encode(y=y)
-    names = base.mark_text(align="left", dx=8, dy=-7, fontSize=13, color=HUES["key"]).encode(y=y, text="source:N")
+    names = base.mark_text(align="left", dx=8, dy=-7, fontSize=13, color=HUES["key"]).encode(
+        y=y, text=alt.Text("source:N")
+    )
     return alt.layer(stems, dots, names).properties(width="container", height=300)
 
 
@@ -268,7 +272,9 @@ def forced_bars(
         legend=alt.Legend(orient="top", direction="horizontal", labelLimit=0),
     )
     bars = base.mark_bar(cornerRadiusEnd=3).encode(y=y, color=colour)
-    numbers = base.mark_text(dy=-8, fontSize=11).encode(y=y, color=colour, text="number:N")
+    numbers = base.mark_text(dy=-8, fontSize=11).encode(y=y, color=colour, text=alt.Text("number:N"))
     ticks = base.mark_tick(thickness=3, aria=False).encode(y=alt.Y("line:Q"), color=alt.datum(said["favourite"]))
-    names_over = base.mark_text(dy=-9, fontSize=12, color=HUES["residual"]).encode(y=alt.Y("line:Q"), text="over:N")
+    names_over = base.mark_text(dy=-9, fontSize=12, color=HUES["residual"]).encode(
+        y=alt.Y("line:Q"), text=alt.Text("over:N")
+    )
     return alt.layer(bars, numbers, ticks, names_over).properties(width="container", height=300)

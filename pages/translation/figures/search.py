@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.translation.figures.charts import clipped, shown_chance
 
@@ -64,7 +64,9 @@ def by_width_chart(
         x=alt.X("width:O", title=said["width"], axis=alt.Axis(labelAngle=0)),
         y=y,
         color=colour,
-        tooltip=["curve:N", "width:O", alt.Tooltip("value:Q", format=".1%" if percent else ".4f", title=said["value"])],
+        tooltip=tooltips(
+            "curve:N", "width:O", alt.Tooltip("value:Q", format=".1%" if percent else ".4f", title=said["value"])
+        ),
     )
     lines = base.mark_line(strokeWidth=2.5).encode(
         strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
@@ -104,7 +106,7 @@ def ranked_chart(
     ]
     base = alt.Chart(data).encode(x=x, y=y, color=colour, tooltip=tooltip)
     bars = base.mark_bar(height=15, cornerRadiusEnd=3)
-    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text="label:N")
+    numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("label:N"))
     labelled = numbers.transform_calculate(label="format(datum.score, '.2f') + '   ' + datum.mark")
     return alt.layer(bars, labelled).properties(width="container", height=26 * len(names) + 90)
 

@@ -7,6 +7,7 @@ et al. 2000.
 import torch
 from torch import Tensor, nn
 
+from transformer_core.layers.initialization import orthogonal_
 from transformer_core.packed_linear import Linear
 from transformer_core.probe import SILENT, Probe
 
@@ -162,7 +163,7 @@ def initialize_cell(cell: Cell, generator: torch.Generator | None = None) -> Non
     for weight in cell.input_proj.weight.chunk(cell.parts):
         nn.init.xavier_uniform_(weight, generator=generator)
     for weight in cell.hidden_proj.weight.chunk(cell.parts):
-        nn.init.orthogonal_(weight, generator=generator)
+        orthogonal_(weight, generator=generator)
     for bias in (cell.input_proj.bias, cell.hidden_proj.bias):
         if bias is not None:
             bias.zero_()
