@@ -99,6 +99,7 @@ def test_downloads_hold_the_numbers_on_the_screen_and_the_exported_page_works_al
     alone.close()
 
 
+@pytest.mark.nightly
 def test_the_same_head_can_be_clicked_again_and_a_dimension_of_the_mixture_is_no_key(
     own_page: Page, address: str
 ) -> None:
@@ -127,6 +128,7 @@ def words_of(page: Page) -> Locator:
     return page.locator(".arcs [role=radio]")
 
 
+@pytest.mark.nightly
 def test_a_click_and_the_keyboard_choose_whose_arcs_are_drawn(page: Page, address: str, tmp_path: Path) -> None:
     labels, expected = weights(TEXT, 0, 7)
     visit(page, address, "attention", attention_part="arcs", text=TEXT, layer="0", head="7")
@@ -170,6 +172,7 @@ def test_who_looks_at_a_word_is_its_column(page: Page, address: str) -> None:
     expect(said).to_contain_text(f"sum to {expected[:, 4].sum():.3f}")
 
 
+@pytest.mark.nightly
 def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(page: Page, address: str) -> None:
     visit(page, address, "attention", attention_part="effect", text="The plot was thin", lang="en")
     covered = page.locator(".st-key-cover_attention_effects i.covered")

@@ -65,6 +65,7 @@ def test_another_text_leaves_the_last_ones_heads_pale_until_it_is_read(page: Pag
     expect(heads.locator("[style*='opacity: 0.4']").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_keyboard_moves_everything_and_the_page_is_told_once_it_rests(page: Page, address: str) -> None:
     watch(page, address, frame=3)
     slider(page).focus()
@@ -81,6 +82,7 @@ def test_the_keyboard_moves_everything_and_the_page_is_told_once_it_rests(page: 
     expect(page.get_by_role("button", name="Loop")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.nightly
 def test_a_late_answer_of_the_page_does_not_turn_the_hand_back(page: Page, address: str) -> None:
     watch(page, address, frame=2)
     page.evaluate("void (performance.now = () => 0)")  # however late the answer comes here, it comes soon
@@ -143,6 +145,7 @@ def test_a_live_run_is_followed_until_a_hand_moves_and_again_when_asked(page: Pa
     expect(page.get_by_role("button", name="live")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_only_what_is_new_is_asked_for_and_an_ended_run_is_left_alone(
     own_page: Page, address: str, stage: Stage
 ) -> None:
@@ -164,6 +167,7 @@ def test_only_what_is_new_is_asked_for_and_an_ended_run_is_left_alone(
         page.evaluate("void show({ ...data })")  # the page ran again: somebody may have resumed the run
 
 
+@pytest.mark.nightly
 def test_a_lost_connection_is_said_and_mended_and_nothing_is_lost(page: Page, address: str, stage: Stage) -> None:
     stage.shown["runone01"] = 4
     page.goto(f"{address}/?runs=runone01")
@@ -257,6 +261,7 @@ def test_a_finished_run_lives_on_in_a_page_of_its_own(page: Page, address: str, 
     expect(page.locator(".vf-bars .vf-amount").nth(1)).to_have_text("88.6%")
 
 
+@pytest.mark.nightly
 def test_numbers_pictures_and_videos_of_every_frame_are_shown_and_saved(
     page: Page, address: str, stage: Stage, tmp_path: Path
 ) -> None:

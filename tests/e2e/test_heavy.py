@@ -17,6 +17,7 @@ def height_of(page: Page, selector: str) -> float:
     return box["height"]
 
 
+@pytest.mark.nightly
 def test_a_training_is_cancelled_and_asked_for_again(page: Page, address: str) -> None:
     said = words("en")
     visit(page, address, "why", why="values", shown="why_values", why_seed="17")

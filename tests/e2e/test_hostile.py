@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.kit.header import DEFAULT_TEXT
-from tests.helpers import nightly_but
 from tests.helpers.browser import rest, type_text, visit, wait_painted
 
 TEXT = "still alive"
@@ -72,6 +71,7 @@ def test_a_text_that_cannot_be_read_leaves_the_last_picture_pale_and_says_so(pag
     wait_painted(page, "0.0|alive")
 
 
+@pytest.mark.nightly
 def test_a_link_with_an_empty_text_shows_the_example(page: Page, address: str) -> None:
     visit(page, address, "attention", text=" ")
     wait_painted(page, f"0.0|{DEFAULT_TEXT}")
@@ -79,7 +79,8 @@ def test_a_link_with_an_empty_text_shows_the_example(page: Page, address: str) -
     expect(page.get_by_role("textbox").first).to_have_value(" ")
 
 
-@pytest.mark.parametrize("part", nightly_but(["beam", "steps"], ["steps"]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", ["beam", "steps"])
 def test_a_word_without_end_makes_no_page_wider(page: Page, address: str, part: str) -> None:
     visit(page, address, "translation", translation_part=part)
     type_text(page, "\U0001f000" * 2_000)
@@ -106,6 +107,7 @@ def test_ten_megabytes_pasted_are_refused_in_words_and_the_page_lives_on(page: P
     wait_painted(page, f"0.0|{TEXT}")
 
 
+@pytest.mark.nightly
 def test_a_link_that_asks_for_nonsense_is_answered_in_words_and_no_stack_trace(page: Page, address: str) -> None:
     nonsense = {"layer": "77", "model": "nonsense", "cell": "999.999", "step": "x", "head": "-1", "start": "x"}
     visit(page, address, "attention", text=TEXT, glass="nothing", **nonsense)
@@ -116,6 +118,7 @@ def test_a_link_that_asks_for_nonsense_is_answered_in_words_and_no_stack_trace(p
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_an_address_that_was_typed_is_no_link(page: Page, address: str) -> None:
     addresses = "see http://e.vil/a www.e.vil me@e.vil [l](http://e.vil)"
     visit(page, address, "gpt", text=f"{addresses} {addresses}", gpt_guess_open="true")
@@ -167,6 +170,7 @@ def test_what_comes_into_a_page_runs_no_script_and_fetches_nothing(own_page: Pag
     assert stopped == [("http://e.vil/a.js", "csp"), ("http://e.vil/a.png", "csp")]
 
 
+@pytest.mark.nightly
 def test_a_file_to_download_is_taken_for_nothing_else(page: Page, address: str) -> None:
     visit(page, address, "tokens", text=TEXT)
     page.get_by_text("Export", exact=True).first.click()

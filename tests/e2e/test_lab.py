@@ -74,6 +74,7 @@ def test_a_slider_of_strength_moves_the_answer_as_the_engine_says(page: Page, ad
     assert page.locator(CHANGE).inner_text() == minus(f"{found.after - found.before:+.2f}")
 
 
+@pytest.mark.nightly
 def test_a_pasted_and_a_brought_set_give_the_number_of_the_engine(page: Page, address: str, tmp_path: Path) -> None:
     rows = (("A dull film.", 0), ("I loved it.", 1), ("Not my thing.", 1))
     changes = (("head", "encoder.layer3.self_attention", 3, "zero"),)

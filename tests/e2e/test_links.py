@@ -52,6 +52,7 @@ def test_a_shared_link_opens_the_same_screen_for_another_person_and_a_reload_los
     other.context.close()
 
 
+@pytest.mark.nightly
 def test_a_word_is_searched_for_by_keyboard_and_its_part_opens_with_the_same_text(page: Page, address: str) -> None:
     visit(page, address, "tokens", text=TEXT, lang="en")
     page.get_by_role("button", name="Search").press("Enter")
@@ -66,6 +67,7 @@ def test_a_word_is_searched_for_by_keyboard_and_its_part_opens_with_the_same_tex
     expect(page.get_by_role("textbox", name="Search pages")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_text_and_language_follow_from_page_to_page(page: Page, address: str) -> None:
     visit(page, address, text=TEXT)
     page.get_by_text("中文", exact=True).click()
@@ -114,6 +116,7 @@ def test_back_returns_to_the_page_before_as_it_was_left_and_a_change_is_no_step(
     assert page.url.startswith(f"{address}/attention?")
 
 
+@pytest.mark.nightly
 def test_english_chosen_in_a_chinese_browser_stays(browser: Browser, address: str) -> None:
     page = browser.new_context(locale="zh-CN").new_page()
     visit(page, address, "attention", text=TEXT)

@@ -66,6 +66,7 @@ def test_each_letter_is_painted_before_the_page_runs_and_no_older_text_comes_bac
     assert texts[-1] == f"{text}!!"
 
 
+@pytest.mark.nightly
 def test_without_the_route_the_page_works_as_it_does_with_it(page: Page, address: str) -> None:
     def refuse(route: Route) -> None:
         route.abort()
@@ -160,6 +161,7 @@ WORDS_OF_CHART = """
 """
 
 
+@pytest.mark.nightly
 def test_a_slider_takes_the_short_way_while_it_is_held(page: Page, address: str) -> None:
     opened(page, address, "gpt", gpt_part="draw", gpt_temperature="0.1", gpt_top_p="1.0")
     slider = page.locator(".st-key-gpt_temperature-gpt [role=group]")

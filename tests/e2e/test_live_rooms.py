@@ -97,6 +97,7 @@ def without(text: str, word: int) -> float:
     return float(whole.max() - rest[whole.argmax()])
 
 
+@pytest.mark.nightly
 def test_homes_verdict_follows_each_letter_is_explained_and_one_click_turns_it(clocked: Page, address: str) -> None:
     page, text = clocked, "The story was dull, but the music was lovely."
     stopped(page, address, "", text="The story was dull,")
@@ -187,6 +188,7 @@ def wait_formula(page: Page, run: Pass, name: str, *index: int) -> None:
     page.wait_for_function(script, arg=[f"{found.entry} &=", found.cell.numbers, f"= {found.result} "])
 
 
+@pytest.mark.nightly
 def test_the_glass_explains_another_cell_before_the_page_runs_and_nothing_moves(clocked: Page, address: str) -> None:
     page, run = clocked, read_through(BUNDLE, BUNDLE.tokenizer.encode(TEXT))
     stopped(page, address, glass_open="true", glass=QUERY, glass_head="2", glass_cell="3.7")

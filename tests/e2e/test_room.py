@@ -157,6 +157,7 @@ def test_the_file_of_a_room_has_the_classs_answers_and_no_markup_of_theirs(
     expect(at_home.locator("article").nth(1).locator(".quiet")).to_contain_text("train?")
 
 
+@pytest.mark.nightly
 def test_the_phones_page_is_light_and_can_be_heard(own_page: Page, phones: list[Page], address: str) -> None:
     phone, sizes = phones[0], list[int]()
 

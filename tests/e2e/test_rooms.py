@@ -79,6 +79,7 @@ def test_chips_are_the_tokens_point_at_their_characters_and_are_cut_anew(
     expect(page.locator(".vt-source")).to_have_text(hostile)
 
 
+@pytest.mark.nightly
 def test_the_slider_makes_one_merge_after_the_other(page: Page, address: str) -> None:
     text = "the other weather"
     visit(page, address, "tokens", text=text, tokens_part="merges", tokens_step="2")
@@ -90,6 +91,7 @@ def test_the_slider_makes_one_merge_after_the_other(page: Page, address: str) ->
         page.get_by_role("slider").nth(1).press("ArrowRight")
 
 
+@pytest.mark.nightly
 def test_the_table_of_cosines_is_the_librarys_at_every_stage(page: Page, address: str) -> None:
     text = "The film was dull and the film was long"
     asked = {"prompt": Prompt(BUNDLE, text, len(BUNDLE.tokenizer.encode(text)))}
@@ -122,6 +124,7 @@ def test_the_map_is_searched_and_its_files_hold_its_points(page: Page, address: 
     assert "Plotly.newPlot" in html
 
 
+@pytest.mark.nightly
 def test_a_cell_reached_by_keyboard_is_taken_apart_and_stays_at_another_length(page: Page, address: str) -> None:
     visit(page, address, "positions", positions_length="20", positions_d="16", positions_pos="3", positions_pair="1")
     wait_painted(page, f"20x16|3.1|{DEFAULT_TEXT}")
@@ -168,6 +171,7 @@ def test_another_norm_has_its_own_numbers_and_the_rows_of_the_stream_add_up(page
     np.testing.assert_allclose(shown[parts], shown[parts + 1], atol=0.01)
 
 
+@pytest.mark.nightly
 def test_another_layer_has_its_own_curves_and_files_and_a_cell_chooses_its_neuron(
     page: Page, address: str, tmp_path: Path
 ) -> None:

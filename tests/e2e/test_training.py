@@ -76,6 +76,7 @@ def test_a_run_is_watched_to_its_end_found_again_by_its_link_and_the_model_of_a_
     expect(page.get_by_role("combobox", name="Model")).to_have_value(re.compile("^run: .*frame 2"))
 
 
+@pytest.mark.nightly
 def test_another_rate_leaves_the_tab_of_settings_where_it_is(page: Page, address: str) -> None:
     page.goto(f"{address}/train?{SMALL}&settings_open=on&lang=en")
     tab = page.get_by_role("tab", name="Optimiser")

@@ -55,6 +55,7 @@ def test_a_step_is_scrubbed_to_and_a_click_on_a_small_map_shows_that_head_large(
     wait_link(page, translation_over="head")
 
 
+@pytest.mark.nightly
 def test_chips_hide_words_a_mask_is_typed_and_the_sentences_swap_places(page: Page, address: str) -> None:
     text, second = "A man in a red shirt is riding a horse.", "Two dogs run on the beach."
     known = asked("bert", text)

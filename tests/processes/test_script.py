@@ -9,6 +9,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def run_in(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 def test_the_script_of_a_run_on_own_data_comes_with_them_and_says_what_is_missing(tmp_path: Path) -> None:
     spec = replace(SPEC, data=replace(SPEC.data, source="table", file=ROWS_FILE, labels=("bad", "good")))
     rows = [Example(f"{word} {number}", label) for number in range(80) for label, word in enumerate(("bad", "good"))]

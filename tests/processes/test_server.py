@@ -134,6 +134,7 @@ async def until(socket: ClientConnection, kind: str) -> list[ForwardMsg]:
     return came
 
 
+@pytest.mark.nightly
 def test_the_server_asks_no_address_outside_not_even_at_a_foreign_origin(server: Server) -> None:
     async def attack() -> None:
         for origin in ("http://e.vil", "http://localhost:1", "https://sub.e.vil:8501"):

@@ -194,7 +194,7 @@ EXPORTS = {
 }
 
 
-@pytest.mark.parametrize("name", nightly_but(PARTS, {"heads", "arcs", "effect"}))
+@pytest.mark.parametrize("name", nightly_but(PARTS, {"arcs", "effect"}))
 def test_every_figure_is_exported_and_its_script_repeats_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     files: dict[str, dict] = {}
 

@@ -109,6 +109,7 @@ def test_who_loses_most_is_judged_and_the_sentence_translated_by_all() -> None:
     assert (found.bleu[:, 0] > found.bleu[:, -1]).all()  # as is said below the curves
 
 
+@pytest.mark.nightly
 def test_scripts_compute_the_same() -> None:
     from pages.kit.asking import ask
 

@@ -394,6 +394,7 @@ def test_a_second_box_says_what_it_cannot_read(
     assert not run(page, **query, **{box: twice}).exception, ascii(text)
 
 
+@pytest.mark.nightly
 def test_a_long_text_is_read_in_a_window_that_moves_back_with_a_shortened_text() -> None:
     app = run("attention", text="good film " * 100)
     assert not app.exception

@@ -114,6 +114,7 @@ def held(gate: Gate, tmp_path: Path) -> dict[str, str]:
     return {"gate": str(tmp_path / "work")}
 
 
+@pytest.mark.nightly
 def test_what_comes_is_what_the_call_makes(real_pool: Pool) -> None:
     toy = {"source": "ones", "seed": 0, "sentence": 0, "layer": 0, "head": 0}
     found = ask_away(toy_batch, "me here", **toy).result(60)

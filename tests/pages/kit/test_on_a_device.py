@@ -25,18 +25,12 @@ SHOWN = [
     }.values()
 ]
 
-IN_GATE = (  # one of each subject
+IN_GATE = (  # one of each kind of model
     ("attention", "flow", "classifier"),
     ("before", "look", "seq2seq"),
     ("bert", "pair", "bert"),
-    ("embeddings", "neighbours", "classifier"),
-    ("encoder", "layers", "classifier"),
-    ("feed_forward", "neurons", "classifier"),
     ("gpt", "lens", "gpt"),
     ("lab", "patch", "classifier"),
-    ("masks", "batch", "classifier"),
-    ("norm", "orders", "bert"),
-    ("positions", "schemes", "gpt"),
     ("translation", "forced", "translation"),
 )
 TRAINING = ("positions_beyond_open", "refit_open")  # boxes in which a model is trained or points are laid out

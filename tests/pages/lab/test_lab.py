@@ -204,6 +204,7 @@ def test_a_kind_that_is_none_or_is_painted_is_left_out(bad: list) -> None:
     assert STRANGE in told(app)
 
 
+@pytest.mark.nightly
 def test_the_table_says_what_turns_the_answer_alone_and_together() -> None:
     chosen = {"lab_set": "pasted", "lab_pasted": PASTED, "lab_table_operation": "round", "shown": "lab_flips"}
     app = lab("weights", lab_table="on", **chosen)

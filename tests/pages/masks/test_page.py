@@ -190,6 +190,7 @@ def test_a_link_to_a_finished_training_shows_it(short: Cheating) -> None:
     assert metrics(app)[2].startswith(f"{short.cheater.held_out_masked[-1]:.2f}")
 
 
+@pytest.mark.nightly
 def test_the_scripts_repeat_the_numbers() -> None:
     head = ask(
         masked_head, prompt=Prompt(BUNDLE, TEXT, SIZE), pads=2, mask="window.1", layer=1, head=3, everywhere=False

@@ -152,6 +152,7 @@ def test_the_scripts_compute_the_same() -> None:
         repeats(answer.script, answer.arrays)
 
 
+@pytest.mark.nightly
 def test_the_scripts_of_two_orders_compute_the_same() -> None:
     given = orders()
     way = {"prompt": Prompt(given["post"], TEXT, 128), "layer": 1, "sublayer": "feed_forward", "token": 3}
