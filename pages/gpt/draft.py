@@ -17,6 +17,8 @@ from transformer_core.analysis.gpt.draft import MOST_GUESSED, Drafted, drafted
 from transformer_core.shares import interval
 
 STEPS = 32
+LARGE = 100_000_000  # numbers; such a model takes some 10 s for so many tokens, written twice: it waits to be asked
+ASKED = "gpt_draft_asked"
 TEXT, LAYERS = "text", "layers"  # what proposes where no other model does
 SMALLEST_FIRST = "gpt-draft"
 
@@ -41,6 +43,17 @@ LENGTH = Slider("gpt_draft_length", 1, MOST_GUESSED, 4, label="gpt.draft_length"
 
 def _full(view: View) -> bool:
     return len(view.encoding) >= view.bundle.config.max_len
+
+
+def _put_off(view: View) -> bool:
+    """Offer to write where that takes a while; tell whether nobody has asked for it of this text."""
+    wish = (view.bundle.name, view.encoding.text)
+    if view.bundle.n_parameters < LARGE or st.session_state.get(ASKED) == wish:
+        return False
+    say(t("gpt.draft_waits", count=STEPS))
+    go = t("gpt.draft_go", count=STEPS)
+    st.button(go, icon=":material/edit:", key="gpt_draft_go", on_click=st.session_state.update, args=({ASKED: wish},))
+    return True
 
 
 def _picture(view: View, values: Values) -> Live:
@@ -95,6 +108,8 @@ def _show(view: View) -> None:
         FIRST.show(view)
     if _full(view):
         st.info(t("gpt.draft_full", most=view.bundle.config.max_len), icon=":material/block:")
+        return
+    if _put_off(view):
         return
     (drawing,) = DRAFT.live(view).drawings
     found: Drafted = drawing.answer.value

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.helpers import nightly_but
 from tests.helpers.browser import BUNDLE, rest, settle, wait_painted
 from tests.helpers.clock import (
     LEAD,
@@ -196,9 +195,8 @@ SLIDERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "slider", "said"), nightly_but(SLIDERS, lambda case: case[2] == "why_symmetry_share")
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("path", "query", "slider", "said"), SLIDERS)
 def test_a_slider_moves_its_picture_the_short_way(
     page: Page, address: str, path: str, query: dict[str, str], slider: str, said: str
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_clicker_home_end_and_numbers_find_their_scene_whose_question_is_asked
     expect(page.locator(".measured")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_what_is_typed_on_the_projector_is_run_and_the_window_with_notes_follows_and_leads(
     own_page: Page, address: str
 ) -> None:

@@ -23,7 +23,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from pages.serving.limits import visitors_for
-from tests.helpers import nightly_but
 from tests.helpers.browser import started
 from tests.helpers.engine import small_bundle
 from tests.helpers.pages import finished
@@ -146,6 +145,7 @@ def test_the_server_asks_no_address_outside_not_even_at_a_foreign_origin(server:
     assert "ASKED OUTSIDE" not in server.log.read_text()
 
 
+@pytest.mark.nightly
 def test_a_model_of_the_servers_own_that_no_page_can_show_is_named_and_left_out(server: Server) -> None:
     async def visit() -> str:
         async with server.visit() as socket:
@@ -210,6 +210,7 @@ def test_more_visitors_than_files_can_be_open_for_read_words_while_the_others_go
     assert len(os.listdir(f"/proc/{server.pid}/fd")) < HARD_FILES
 
 
+@pytest.mark.nightly
 def test_half_requests_end_by_themselves_and_a_page_opens_meanwhile(server: Server) -> None:
     place = urlsplit(server.address)
     head = f"POST /room/open HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 100\r\n\r\n{{".encode()
@@ -319,12 +320,10 @@ def test_the_log_has_few_lines_and_nothing_of_what_a_visitor_wrote(server: Serve
     assert "warning refused: host (421)" in log
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "value"),
-    nightly_but(
-        [("VITRINE_CONNECTIONS", "many"), ("VITRINE_HOSTS", "https://x"), ("VITRINE_UPLOAD_MB", "501")],
-        [("VITRINE_CONNECTIONS", "many")],
-    ),
+    [("VITRINE_CONNECTIONS", "many"), ("VITRINE_HOSTS", "https://x"), ("VITRINE_UPLOAD_MB", "501")],
 )
 def test_a_setting_that_cannot_be_ends_the_start_with_words(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.charts import rows_of
+from pages.gpt import draft
 from pages.gpt.figures import (
     bits_by_stage,
     cache_curves,
@@ -196,6 +197,20 @@ def test_drafts_are_drawn_and_counted(query: dict[str, str], language: str) -> N
     assert found.same == found.tokens == 32
     assert f"{found.accepted / found.guessed:.0%}" in told(app)
     assert f"{found.weights:.1f}" in told(app)
+
+
+def test_drafts_of_a_large_model_wait_until_somebody_asks_for_them_of_this_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(draft, "LARGE", 1)
+    app = opened("draft", model="gpt", lang="en")
+    go = "Write 32 tokens"
+    assert not app.get("vega_lite_chart")
+    next(button for button in app.button if button.label == go).click().run()
+    assert app.get("vega_lite_chart")
+    assert go not in [button.label for button in app.button]
+    app.text_input[0].set_value("Tom saw a").run()
+    assert go in [button.label for button in app.button]
 
 
 def test_a_text_without_room_is_told_that_drafts_have_none() -> None:

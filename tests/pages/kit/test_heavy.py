@@ -125,6 +125,7 @@ def test_what_comes_is_what_the_call_makes(real_pool: Pool) -> None:
     assert counts.tolist() == [bundle.n_parameters, other.n_parameters]
 
 
+@pytest.mark.nightly
 def test_random_numbers_are_those_of_a_script_in_a_process_that_has_drawn_before(pool: Pool) -> None:
     first = ask_away(drawn, "me here", count=5).result(60)
     forget_answers()

@@ -38,7 +38,7 @@ DO_NOT_ANSWER = {  # figures that may stay open while a question of this kind is
 OF_A_POINTER = re.compile(
     r"\b(click|drag|hover|point at|press|mouse|tap|swipe|box above)\b|点击|拖[动回]|鼠标|指针|按下", re.I
 )
-IN_THE_GATE = {(FIRST_TOUR, "en"), ("how_an_encoder_learns", "zh")}
+IN_THE_GATE = {("how_an_encoder_learns", "zh")}
 HEAD = "---\ntitle: A lecture\nabout: On one thing.\nminutes: 5\n---\n"
 SCENE = """
 ## A scene

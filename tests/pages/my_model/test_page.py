@@ -259,6 +259,7 @@ def test_an_odd_link_shows_a_toast(query) -> None:
     assert app.toast
 
 
+@pytest.mark.nightly
 def test_the_parts_come_after_a_prediction_and_its_script_repeats_them() -> None:
     app = run("my_model", model="sentiment")
     assert not app.exception

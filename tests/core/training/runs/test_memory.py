@@ -116,6 +116,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux counts what a process takes")
 def test_a_worker_that_takes_far_more_than_a_run_may_fails_in_words():
     environment = {**os.environ, RUN_MEMORY: "200"}
