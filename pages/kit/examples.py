@@ -160,9 +160,10 @@ def happens_in(bundle: Bundle, text: str) -> str | None:
 
 
 def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
-    """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange.
+    """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange, or
+    hardly any is as long.
 
-    None where it is not stranger, is too short to be measured, or nothing was measured of this model.
+    None where it is neither, is too short to be measured, or nothing was measured of this model.
 
     Args:
         encoding: of the text as the model reads it.
@@ -191,10 +192,12 @@ def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
         "value": f"{exp(found.value or 0):,.0f}",
         "median": f"{exp(usual.median):,.0f}",
         "high": f"{exp(usual.high):,.0f}",
+        "tokens": f"{found.tokens:,}",
+        "most": f"{usual.tokens[1]:,}",
         "unit": t(f"unit.{usual.unit}"),
         "piece": t("piece.character" if by_character else "piece.token"),
     }
-    return t(f"outside.{found.measure}", **said)
+    return t("outside.longer" if found.tokens > usual.tokens[1] else f"outside.{found.measure}", **said)
 
 
 def _lead(bundle: Bundle) -> str:

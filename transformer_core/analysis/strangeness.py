@@ -58,12 +58,15 @@ def strangeness(*, prompt: Prompt) -> Strangeness:
 
 
 def unusual(bundle: Bundle, found: Strangeness) -> Usual | None:
-    """Return what is usual where a text is stranger than 95 of 100 that were set aside; None where it is not.
+    """Return what is usual where a text is stranger than 95 of 100 that were set aside, or longer than all lengths of
+    which enough were there; None where it is neither.
 
     None, too, where it is too short to be measured, or nothing was measured of this model.
     """
     usual = bundle.measured.usual_at(found.measure, found.tokens)
-    return usual if found.value is not None and usual is not None and found.value > usual.high else None
+    if usual is None or found.value is None:
+        return None
+    return usual if found.value > usual.high or found.tokens > usual.tokens[1] else None
 
 
 def own_tokens(encoding: Encoding) -> list[int]:

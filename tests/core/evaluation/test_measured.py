@@ -195,6 +195,13 @@ def test_a_text_is_held_against_texts_of_its_length_or_of_the_nearest() -> None:
     assert measured.usual_at("nats_a_token", 9) is None
 
 
+def test_a_text_longer_than_all_lengths_that_were_measured_is_outside(sentiment: Bundle) -> None:
+    rows = tuple(Usual("own", "line", "rarity", tokens, 40, 1.0, 99.0) for tokens in ((1, 6), (7, 12)))
+    bundle = replace(sentiment, measured=replace(sentiment.measured, usual=rows))
+    counts = {n: strangeness(prompt=Prompt(bundle, "good " * n, 64)) for n in (6, 12, 13)}
+    assert {n: unusual(bundle, found) for n, found in counts.items()} == {6: None, 12: None, 13: rows[1]}
+
+
 @pytest.mark.parametrize("name", ["translation-en-fr", "translation-en-zh", "translation-zh-en", "sentiment", "bert"])
 def test_texts_like_those_learned_are_seldom_outside_and_others_are(name: str) -> None:
     bundle, (inside, others) = shipped(name), TEXTS[name]
