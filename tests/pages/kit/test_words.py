@@ -6,10 +6,12 @@ from pathlib import Path
 
 import polib
 import pytest
+import torch
 
 from pages.kit.glossary import explained, terms_of
 from pages.kit.number_format import significant, significant_in_tex
 from pages.language import ASSETS, LANGUAGES, Word, prose, words
+from transformer_core.layers.feed_forward import ACTIVATIONS
 from transformer_core.sites import SITES
 
 PAGES = sorted(path.parent.name for path in (ASSETS / "words").glob("*/en.md"))
@@ -239,3 +241,25 @@ def test_the_same_in_a_formula() -> None:
     assert significant_in_tex(-3.14e-7) == r"-3.1\cdot 10^{-7}"
     assert significant_in_tex(12_340.0) == "12{,}340"
     assert significant_in_tex(0.25, sign=True) == "+0.25"
+
+
+def nats_a_character(name: str) -> float:
+    """Return the loss of a shipped model of characters as its card has it."""
+    card = (ASSETS / "checkpoints" / name / "card.md").read_text(encoding="utf-8")
+    return float(re.search(r"([0-9.]+) nats a character", card)[1])
+
+
+def test_figures_in_prose_are_what_is_computed() -> None:
+    x = torch.linspace(-5, 5, 100_001, dtype=torch.double)
+    relu, gelu = ACTIVATIONS["relu"](x), ACTIVATIONS["gelu"](x)
+    twice = torch.tensor([1.0, 0.0]).double()  # the surest softmax of two classes, read as scores
+    figures = {
+        ("words/since", "po", "−0.17"): (gelu.min(), 0.005),
+        ("lectures/twelve_scenes", "md", " 0.17"): ((relu - gelu).abs().max(), 0.005),
+        ("words/train", "po", " 0.31"): (-twice.log_softmax(0)[0], 0.005),
+    }
+    for (folder, kind, said), (value, apart) in figures.items():
+        assert float(value) == pytest.approx(float(said.replace("−", "-")), abs=apart)
+        for language in LANGUAGES:
+            assert said in (ASSETS / folder / f"{language}.{kind}").read_text(encoding="utf-8"), (folder, language)
+    assert abs(nats_a_character("lm-gru") - nats_a_character("lm-lstm")) < 0.04
