@@ -13,10 +13,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-PROJECT = Path(__file__).parents[1]
+from transformer_core.kept import PROJECT
+
 NICENESS = 10  # pages have priority
 LAST_LINES = 3
 Message = TypeVar("Message")

@@ -40,6 +40,7 @@ from pages.kit.navigation import ICONS, choice_of_part
 from pages.language import ASSETS, LANGUAGES, words
 from pages.serving.owners import visitor
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads, taken_by
+from transformer_core.kept import kept_at
 
 FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
@@ -368,8 +369,7 @@ def _read_or_say(name: str, path: Path) -> Lecture | str:
 
 def own_folder() -> Path:
     """Return where this visitor's own lectures lie."""
-    root = os.environ.get(OWN_LECTURES) or ASSETS.parent / ".runs" / "lectures"
-    return Path(root) / (visitor() or "home")
+    return kept_at(OWN_LECTURES, "lectures") / (visitor() or "home")
 
 
 def _own_paths() -> dict[str, Path]:

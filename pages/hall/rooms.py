@@ -6,7 +6,6 @@ Nothing tells who answered: of a phone's key only a hash that is another one in 
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import sqlite3
 import threading
@@ -21,7 +20,7 @@ from typing import Any
 
 from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
 from pages.kit.exports import rows_csv
-from pages.language import ASSETS
+from transformer_core.kept import kept_at
 
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
@@ -328,4 +327,4 @@ def _new_code() -> str:
 
 def rooms_file() -> Path:
     """Return where the rooms are kept."""
-    return Path(os.environ.get(FILE) or ASSETS.parent / ".runs" / "rooms.sqlite3")
+    return kept_at(FILE, "rooms.sqlite3")

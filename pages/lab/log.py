@@ -2,7 +2,6 @@
 
 import codecs
 import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +23,7 @@ from pages.serving.limits import limits
 from pages.serving.owners import is_person, visitor
 from transformer_core.analysis.lab.changes import changes_of, lens_names
 from transformer_core.analysis.lab.intervention import Effect
+from transformer_core.kept import kept_at
 from transformer_core.training.runs.store.folder import write_whole
 from transformer_core.untrusted.tables.cleaning import Broken
 from transformer_core.untrusted.tables.delimited import Delimited
@@ -43,8 +43,7 @@ def _file() -> Path | None:
     """Return where this visitor's rows are kept; None where nothing is, or nobody would find them again."""
     if limits().read_only or not is_person():
         return None
-    root = os.environ.get(LOGS) or Path(__file__).parents[2] / ".runs" / "logs"
-    return Path(root) / f"{visitor() or 'home'}.json"
+    return kept_at(LOGS, "logs") / f"{visitor() or 'home'}.json"
 
 
 def rows() -> list[dict[str, Any]]:

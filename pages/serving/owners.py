@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.link import linked
 from pages.serving.hosts import AT_HOME, HOSTS
+from transformer_core.kept import kept_at
 
 ADMIN, ADMINS = "VITRINE_ADMIN", "VITRINE_ADMINS"
 SIGNING = "VITRINE_KEY"  # names the file of what keys are signed with, by default .runs/key
@@ -56,7 +57,7 @@ def owner_of(key: str) -> str:
 @lru_cache(maxsize=1)
 def _signing() -> bytes:
     """Return what keys are signed with; where it can be neither read nor kept, keys last as long as the server runs."""
-    path = Path(os.environ.get(SIGNING) or Path(__file__).parents[2] / ".runs" / "key")
+    path = kept_at(SIGNING, "key")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page, Playwright
@@ -81,11 +82,25 @@ def started(log: Path, *options: str, first: str = "", port: int | None = None) 
         first: Python code that its process runs before anything else.
         port: that it listens to; by default a free one.
     """
-    port = free_port() if port is None else port
     runner = ["-c", f"{first}\nfrom streamlit.web.cli import main\nmain()"] if first else ["-m", "streamlit"]
-    command = [sys.executable, *runner, "run", "app.py", "--server.port", str(port), *options]
+    with answering([sys.executable, *runner, "run", "app.py"], log, *options, port=port) as found:
+        yield found
+
+
+@contextmanager
+def answering(
+    command: list[str], log: Path, *options: str, port: int | None = None, cwd: Path = ROOT, env: Any = None
+) -> Iterator[tuple[str, int]]:
+    """Start a server by a command; yield its address and the number of its process.
+
+    Args:
+        log, options, port: as of started.
+        cwd, env: its folder and environment.
+    """
+    port = free_port() if port is None else port
+    command = [*command, "--server.port", str(port), *options]
     with log.open("wb") as output:
-        server = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, cwd=cwd, env=env, stdout=output, stderr=subprocess.STDOUT)
     address = f"http://localhost:{port}"
     try:
         _wait_until_healthy(server, f"{address}/_stcore/health", log)

@@ -12,7 +12,9 @@ from tests.helpers import ROOT
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3600)]
 NAMES = ("python3.14", "python3.13", "python3.12", "python3.11")
-WAY = "tests/e2e/test_live_rooms.py::test_homes_verdict_follows_each_letter_is_explained_and_one_click_turns_it"
+WAY = (
+    "tests/e2e/test_live_rooms.py::test_charts_follow_each_letter_hold_and_go_back_to_the_last_text_that_could_be_read"
+)
 
 
 def newest_python() -> str:

@@ -5,7 +5,6 @@ there is only the note, which says where the files are. Nothing in a zip is exec
 """
 
 import json
-import os
 import re
 import shutil
 import threading
@@ -21,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from transformer_core.checkpoints import load
+from transformer_core.kept import kept_at
 from transformer_core.training.runs.store.folder import LEAVING, making, new_id, write_whole
 from transformer_core.trial import try_model
 from transformer_core.untrusted.archives import MB, ArchiveError, entries, extract, open_zip
@@ -104,8 +104,8 @@ _making = threading.Lock()
 
 
 def default_root() -> Path:
-    """Return where opened models lie: the variable VITRINE_OPENED, else .runs/models under the project's root."""
-    return Path(os.environ.get("VITRINE_OPENED") or Path(__file__).parents[2] / ".runs" / "models")
+    """Return where opened models lie."""
+    return kept_at("VITRINE_OPENED", "models")
 
 
 def name_from(text: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
+from transformer_core.kept import kept_at
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.spec import START
 
@@ -50,8 +51,8 @@ REQUESTS: tuple[Request, ...] = get_args(Request)
 
 
 def default_root() -> Path:
-    """Return the folder of all runs: the variable VITRINE_RUNS, else .runs/live under the project's root."""
-    return Path(os.environ.get("VITRINE_RUNS") or Path(__file__).parents[4] / ".runs" / "live")
+    """Return the folder of all runs."""
+    return kept_at("VITRINE_RUNS", "live")
 
 
 def new_id() -> str:
