@@ -1,4 +1,4 @@
-"""What `pip install .` brings: a command that opens the app, the engine for Python, and nothing kept beside the code."""
+"""What `pip install .` brings: a command that opens the app, the engine for Python, nothing kept beside the code."""
 
 import json
 import os
