@@ -105,6 +105,8 @@ def patch_figure(
     cell: tuple[int, int] | None,
     cell_panel: int | None,
     version: str,
+    first: int = 0,
+    beside: float = 0.0,
 ) -> MatrixFigure:
     """Draw one map for each place, layers down and tokens across, all on one scale.
 
@@ -113,11 +115,13 @@ def patch_figure(
 
     Args:
         words: layer, token, quantity.
+        first: the number of the first row.
+        beside: a share that is as dark as it would be among them.
     """
-    scale = Scale.of("signed", *maps.values())
+    scale = Scale.of("signed", *maps.values(), np.array([beside]))
     shown = {title: np.where(np.abs(values) < ROUNDING, 0.0, values) for title, values in maps.items()}
     panels = tuple(Panel(str(place), title, values, scale) for place, (title, values) in enumerate(shown.items()))
-    layers = tuple(map(str, range(next(iter(maps.values())).shape[0])))
+    layers = tuple(str(first + row) for row in range(next(iter(maps.values())).shape[0]))
     return MatrixFigure(
         panels,
         Axis(words["layer"], layers),

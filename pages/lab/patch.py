@@ -13,7 +13,7 @@ from pages.kit.matrix import PIN, Picture, export_picture, show_picture
 from pages.kit.refusals import read_or_last
 from pages.kit.url import in_url
 from pages.kit.waiting import awaited_or_why
-from pages.lab.figures import patch_figure
+from pages.lab.figures import numbered, patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
     N_CONTROLS,
@@ -23,12 +23,16 @@ from pages.lab.outcome import (
     show_answer,
     show_effect,
 )
-from pages.language import plain, strings, t
+from pages.language import joined, plain, strings, t
 from pages.room import Part
+from transformer_core.analysis.lab.changes import attentions
 from transformer_core.analysis.lab.intervention import intervene, written_with
 from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import (
+    PARTS,
+    HeadWays,
     PatchMap,
+    head_ways,
     passes_needed,
     patch_map,
     patched_stacks,
@@ -121,6 +125,8 @@ def _show_maps(view: View, second: View, stack: str, shown: str, needed: int) ->
             heads = _heads_picture(view, answer, stack, shown)
             show_picture(heads)
             export_picture(heads)
+            if len(attentions(view.bundle)) == 1:
+                _show_ways(view, answer, stack)
     with place_of_effect:
         _show_cell(view, answer, second, stack)
     cover.judge(_where(found), t("lab.patch_measured", **_strongest(found)))
@@ -158,18 +164,81 @@ def _picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Pi
 def _heads_picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Picture:
     found = answer.value
     values = found.heads if shown == "exact" else found.heads_estimate
-    heads = tuple(map(str, range(values.shape[1])))
     figure = patch_figure(
         {t("lab.heads_map"): values},
-        heads,
+        numbered(values.shape[1]),
         strings("lab_patch") | {"token": t("lab_heads.head")},
         strings("matrix"),
         filename=f"lab_patch_heads_{shown}",
-        cell=None,
-        cell_panel=None,
+        cell=_chosen_head(found),
+        cell_panel=0,
         version=f"heads|{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}",
     )
     return Picture("lab_patch_heads", figure, answer, {"shown": shown})
+
+
+def _chosen_head(found: PatchMap) -> tuple[int, int]:
+    """Return layer and number of the pinned head, by default of the one that brings back most."""
+    pinned = PIN.fullmatch(in_url("pin_lab_patch_heads"))
+    if pinned is not None:
+        _, layer, head = map(int, pinned.groups())
+        if layer < found.heads.shape[0] and head < found.heads.shape[1]:
+            return layer, head
+    layer, head = np.unravel_index(int(np.abs(found.heads).argmax()), found.heads.shape)
+    return int(layer), int(head)
+
+
+@experiment("lab_head_ways", "lab.head_ways", icon=":material/route:")
+def _show_ways(view: View, of: Answer[PatchMap], stack: str) -> None:
+    """Show, in a box, at which tokens the chosen head matters, and which later heads read it."""
+    layer, head = _chosen_head(of.value)
+    asked = {"other": of.arguments["other"], "stack": stack, "layer": layer, "head": head, "answer": measured(view)}
+    asked |= {"prompt": view.prompt, "brief": view.bundle.n_parameters <= MOST_AT_ONCE}
+    answer = awaited_or_why(head_ways, t("lab.head_ways_reading"), key="lab_head_ways", height=360, **asked)
+    if answer is None:
+        return
+    found, rest = answer.value, np.delete(of.value.heads[layer], head)
+    said = {"head": f"{layer}.{head}", "total": f"{found.total:.0%}", "direct": f"{found.direct:.0%}"}
+    spread = {"least": f"{rest.min():.0%}", "most": f"{rest.max():.0%}"} if rest.size else {}
+    others = t("lab.head_ways_others", **spread) if spread else ""
+    say(joined(t("lab.head_ways_total", **said), others, _through(found, layer)))
+    about = {"cell": None, "cell_panel": None, "version": f"{layer}.{head}|{view.encoding.text}|{asked['other'].text}"}
+    about |= {"beside": found.total}
+    head_words = {"token": t("lab_heads.head")}
+    maps = {t("lab.head_ways_places", layer=layer): found.by_position}
+    places = patch_figure(
+        maps,
+        found.labels,
+        strings("lab_patch") | {"layer": t("lab_heads.head")},
+        strings("matrix"),
+        filename="lab_head_places",
+        **about,
+    )
+    pictures = [Picture("lab_head_places", places, answer)]
+    if found.ways.shape[1]:
+        ways = patch_figure(
+            {t(f"lab.head_ways_{part}"): shares for part, shares in zip(PARTS, found.ways, strict=True)},
+            numbered(found.ways.shape[2]),
+            strings("lab_patch") | head_words,
+            strings("matrix"),
+            filename="lab_head_ways",
+            first=layer + 1,
+            **about,
+        )
+        pictures.append(Picture("lab_head_ways", ways, answer))
+    for picture in pictures:
+        show_picture(picture)
+        export_picture(picture)
+
+
+def _through(found: HeadWays, layer: int) -> str:
+    """Return in words which later head reads most of a head, or that none comes after it."""
+    if not found.ways.size:
+        return t("lab.head_ways_last")
+    part, below, head = np.unravel_index(int(np.abs(found.ways).argmax()), found.ways.shape)
+    share, whole = found.ways[part, below, head], found.direct + found.ways.sum()
+    said = {"head": f"{layer + 1 + below}.{head}", "share": f"{share:.0%}", "whole": f"{whole:.0%}"}
+    return t("lab.head_ways_most", part=t(f"lab.head_ways_{PARTS[part]}"), **said)
 
 
 def _pinned(found: PatchMap) -> tuple[tuple[int, int], int]:

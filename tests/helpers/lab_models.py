@@ -69,7 +69,7 @@ def hooked(model: nn.Module, changes: Mapping[str, Change]) -> nn.Module:
     """Return a deep copy of a model in which torch's hooks change activations, by the names of our sites.
 
     Shapes:
-        changes: functions of (batch, pos, width); of ``….heads`` of (batch, head, pos, d_head)
+        changes: functions of (batch, pos, width); of ``….heads``, query, key and value of (batch, head, pos, d_head)
     """
     other: Any = copy.deepcopy(model)
     for site, change in changes.items():
@@ -82,6 +82,8 @@ def hooked(model: nn.Module, changes: Mapping[str, Change]) -> nn.Module:
             block = getattr(other, stack).stack.layers[int(layer.removeprefix("layer"))]
             if leaf[-1] == "heads":
                 _hook_heads(getattr(block, leaf[0]), change)
+            elif leaf[-1] in ("query", "key", "value"):
+                _hook_projected(getattr(block, leaf[0]), leaf[-1], change)
             else:
                 part = block if leaf == ["residual"] else getattr(block, leaf[0])
                 part.register_forward_hook(lambda _, __, made, f=change: f(made.clone()))
@@ -95,6 +97,14 @@ def _hook_heads(attention: Any, change: Change) -> None:
         return (change(heads).transpose(1, 2).flatten(2),)
 
     attention.output_proj.register_forward_pre_hook(before)
+
+
+def _hook_projected(attention: Any, name: str, change: Change) -> None:
+    def after(_: nn.Module, __: Any, made: Tensor) -> Tensor:
+        split = made.unflatten(2, (-1, attention.d_head)).transpose(1, 2).clone()
+        return change(split).transpose(1, 2).flatten(2)
+
+    getattr(attention, f"{name}_proj").register_forward_hook(after)
 
 
 def _hook_steps(cell: Any, change: Change) -> None:

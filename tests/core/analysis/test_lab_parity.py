@@ -38,7 +38,7 @@ from transformer_core.analysis.lab.changes import Change as LabChange
 from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
 from transformer_core.analysis.lab.heads_off import all_heads, compare_ablations, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
-from transformer_core.analysis.lab.patching import heads_in, patch_map, patched_stacks, sites_of
+from transformer_core.analysis.lab.patching import PARTS, head_ways, heads_in, patch_map, patched_stacks, sites_of
 from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
@@ -137,6 +137,39 @@ def test_a_patch_alone_takes_one_position_or_all_that_are_aligned(name: str) -> 
         if site.endswith(".heads"):
             alone = by_hooks(cases, {site: put(rows, taken[..., columns, :], 1)})
             assert changed(cases, Patch(site, other, head=1)) == pytest.approx(alone, abs=near(cases)), site
+
+
+@pytest.mark.parametrize("name", nightly_but([name for name in TRANSFORMERS if name != "translation"], GATE))
+def test_on_a_way_one_later_head_reads_a_head_of_the_other_text_and_all_others_are_held(name: str) -> None:
+    bundle, (text, other) = bundle_of(name), texts_of(name)
+    first, (stack,) = cases_of(bundle), patched_stacks(bundle)
+    second = donor_of(first, Prompt(bundle, other, 20))
+    pairs = position_pairs(first, second, stack)
+    columns, rows = [one for one, _ in pairs], [two for _, two in pairs]
+    own, later = heads_in(bundle, stack)
+    asked = {"prompt": Prompt(bundle, text, 20), "other": Prompt(bundle, other, 20), "stack": stack}
+    found = head_ways(**asked, layer=0, head=1)
+    low, high = log_prob(second, bundle.model), log_prob(first, bundle.model)
+
+    def share(changes: dict[str, Change]) -> float:
+        return (by_hooks(second, changes) - low) / (high - low)
+
+    taken = found_at(bundle, own, *first.inputs)[:, :, columns]
+    into = put(rows, taken, 1)
+    stays = found_at(bundle, later, *second.inputs)
+    held: dict[str, Change] = {own: into, later: lambda _: stays}
+    apart = near(second) / abs(high - low)
+    assert found.total == pytest.approx(share({own: into}), abs=apart)
+    assert found.total == pytest.approx(patch_map(**asked).heads[0, 1], abs=apart)
+    assert found.direct == pytest.approx(share(held), abs=apart)
+    assert found.by_position[1, -1] == pytest.approx(share({own: put(rows[-1:], taken[:, :, -1:], 1)}), abs=apart)
+    for part, leaf in enumerate(PARTS):
+        site, seen = later.replace("heads", leaf), list[Tensor]()
+        by_hooks(second, held | {site: lambda read, seen=seen: seen.append(read) or read})
+        for head in range(2):
+            alone = share({site: put(range(seen[0].shape[2]), seen[0], head)})
+            assert found.ways[part, 0, head] == pytest.approx(alone, abs=apart)
+    assert np.abs(found.ways).max() > apart, "a way on which nothing goes tells nothing"
 
 
 @pytest.mark.parametrize("name", EACH)

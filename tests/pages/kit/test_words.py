@@ -39,6 +39,11 @@ def test_both_languages_have_the_same_keys_with_the_same_places() -> None:
         assert not counted(chinese[key]), f"{key}: Chinese has one form for all counts"
 
 
+def test_no_word_is_defined_twice() -> None:
+    for path in (ASSETS / "words").glob("*/*.po"):
+        polib.pofile(str(path), check_for_duplicates=True)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_both_languages_have_the_same_sections(page: str) -> None:
     english, chinese = prose("en", page), prose("zh", page)

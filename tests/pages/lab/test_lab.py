@@ -23,12 +23,13 @@ from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
 from tests.helpers.made_runs import SPECS, made_run
-from tests.helpers.pages import first_screen, metrics, minus, told, told_by
+from tests.helpers.pages import first_screen, matrices, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads, head_boards
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
+from transformer_core.analysis.lab.patching import head_ways
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
 from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
@@ -349,6 +350,28 @@ def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
     assert unpack(painted.to_bytes(stamp=4))[0]["paint"] == {"panel": "0", "stamp": 4, "value": -0.5}
     with pytest.raises(ValueError, match="to be brushed"):
         replace(painted, detail="quantised")
+
+
+@pytest.mark.parametrize(("pin", "layer", "head"), [("0.1.3", 1, 3), ("0.3.0", 3, 0), ("0.9.9", 0, 6)])
+def test_the_pinned_heads_ways_are_told_and_drawn(pin: str, layer: int, head: int) -> None:
+    app = lab(
+        "patch", lab_head_ways="on", lab_other="The film was very good.", pin_lab_patch_heads=pin, shown="lab_patch"
+    )
+    assert not app.exception
+    prompt = read_here()
+    other = Prompt(prompt.bundle, "The film was very good.", prompt.n_tokens)
+    found = head_ways(prompt=prompt, other=other, stack="encoder", layer=layer, head=head)
+    said = told(app)
+    assert f"Head {layer}.{head} of the first text" in said
+    assert minus(f"brings back **{found.total:.0%}** of the difference") in said
+    assert minus(f"it is **{found.direct:.0%}**") in said
+    assert ("No head comes after it." in said) == (layer == 3)
+    if layer < 3:
+        part, below, later = np.unravel_index(np.abs(found.ways).argmax(), found.ways.shape)
+        way = f"head {layer + 1 + below}.{later}, which reads it by its {('query', 'key', 'value')[part]}"
+        assert minus(f"{way}, brings back **{found.ways[part, below, later]:.0%}**") in said
+    drawn = [arrays for header, arrays in matrices(app) if header["filename"] in ("lab_head_places", "lab_head_ways")]
+    assert len(drawn) == 1 + (layer < 3)
 
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:

@@ -1,7 +1,8 @@
 """Activation patching: how much of the difference between two texts comes back with one activation of the first.
 
 Exact, one forward pass a place: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Approximated by one gradient
-(attribution patching): Nanda 2023; Kramár et al. 2024, section 2.
+(attribution patching): Nanda 2023; Kramár et al. 2024, section 2. From head to head (path patching): Wang et al. 2023,
+section 3.1; Goldowsky-Dill et al. 2023.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,14 @@ from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, dono
 from transformer_core.analysis.lab.changes import attentions, by_position, streams
 from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.probe import Edit, Probe
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 
 PLACES = ("residual", "attention", "feed_forward")
 LEAVES = {"residual": "residual", "attention": "self_attention.output", "feed_forward": "feed_forward.output"}
+PARTS = ("query", "key", "value")
 ROUNDING = 1e-5  # of an activation's length, within which two readings of the same words differ
 LEAST_DIFFERENCE = 1e-3  # nats, below which there is nothing to share out
 
@@ -62,6 +65,29 @@ class PatchMap:
     unpaired: int
     agreement: RankCorrelation
     correlation: float
+    passes: int
+
+
+@dataclass(frozen=True, eq=False)
+class HeadWays:
+    """At which place a head's mixture matters, and on which ways it reaches the answer, as shares of the difference.
+
+    Shapes:
+        by_position: (head, pair), each head of the layer, its mixture at one pair taken from the first text
+        ways: (part, layer, head), what each later head reads of the chosen one with one of PARTS alone
+
+    Args:
+        total: what comes back with the chosen head's mixtures at all pairs, on all ways.
+        direct: what comes back on the way that no later head is on: over the stream and the feed-forward layers.
+        labels: one a pair.
+        passes: texts that were read.
+    """
+
+    by_position: np.ndarray
+    ways: np.ndarray
+    total: float
+    direct: float
+    labels: tuple[str, ...]
     passes: int
 
 
@@ -115,21 +141,13 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
     Raises:
         ValueError: the texts are answered alike, have nothing in common, or as one_case.
     """
-    first = one_case(prompt=prompt, answer=answer)
-    second = donor_of(first, other)
-    pairs = position_pairs(first, second, stack)
-    if not pairs:
-        raise ValueError("other has no token that could be paired with one of text; change fewer words")
+    first, second, pairs = _paired(prompt, other, stack, answer)
     places, heads = sites_of(prompt.bundle, stack), heads_in(prompt.bundle, stack)
     sites = tuple(site for found in places.values() for site in found) + heads
     ends, given = run(first, sites=sites)
     start, replaced, slopes = _slopes(second, sites)
     low, high = float(start), float(ends.log_prob[0])
-    if abs(high - low) < LEAST_DIFFERENCE:
-        raise ValueError(
-            f"other must change the answer: ln p is {high:.4f} for text and {low:.4f} for other, which leaves no "
-            "difference to bring back"
-        )
+    _require_difference(high, low)
     rows, columns = [there for _, there in pairs], [here for here, _ in pairs]
     all_sites = [*(site for found in places.values() for site in found)]
     exact, passes = _exact(second, given, all_sites, rows, columns)
@@ -161,6 +179,105 @@ def patch_map(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | 
         pearson(*both),
         passes + more,
     )
+
+
+def _paired(
+    prompt: Prompt, other: Prompt, stack: str, answer: int | str | None
+) -> tuple[Cases, Cases, Sequence[tuple[int, int]]]:
+    first = one_case(prompt=prompt, answer=answer)
+    second = donor_of(first, other)
+    pairs = position_pairs(first, second, stack)
+    if not pairs:
+        raise ValueError("other has no token that could be paired with one of text; change fewer words")
+    return first, second, pairs
+
+
+def _require_difference(high: float, low: float) -> None:
+    if abs(high - low) < LEAST_DIFFERENCE:
+        raise ValueError(
+            f"other must change the answer: ln p is {high:.4f} for text and {low:.4f} for other, which leaves no "
+            "difference to bring back"
+        )
+
+
+def head_ways(
+    *, prompt: Prompt, other: Prompt, stack: str, layer: int, head: int, answer: int | str | None = None
+) -> HeadWays:
+    """Put one head's mixtures of the first text into the second: at each place alone, and on each way alone.
+
+    On a way, a later head's query (or key, or value) is the one that it gets when the chosen head is as in the first
+    text, all other heads stay as in the second, and the feed-forward layers follow; with that alone, the second text is
+    read once more. A head that shares its key and value with others gets both with them.
+
+    Args:
+        prompt, other, stack, answer: as of patch_map.
+        layer, head: of the stack's self-attention.
+
+    Raises:
+        ValueError: layer or head is out of range, heads of another stack read this one's, or as patch_map.
+    """
+    config, scopes = prompt.bundle.config, attentions(prompt.bundle).get(stack, ())
+    if len(attentions(prompt.bundle)) != 1 or not scopes:
+        raise ValueError(f"bundle={prompt.bundle.name!r} must have one stack with attention for ways between heads")
+    require_range("layer", layer, 0, len(scopes) - 1)
+    require_range("head", head, 0, config.n_heads - 1)
+    first, second, pairs = _paired(prompt, other, stack, answer)
+    rows, columns = [there for _, there in pairs], [here for here, _ in pairs]
+    heads = heads_in(prompt.bundle, stack)
+    own, later = heads[layer], scopes[layer + 1 :]
+    ends, given = run(first, sites=(own,))
+    start, stood = run(second, sites=heads)
+    low, high = float(start.log_prob[0]), float(ends.log_prob[0])
+    _require_difference(high, low)
+    taken, mixed = given[own][0], stood[own].clone()  # (head, pos, d_head), (1, head, pos, d_head)
+    mixed[0, head, rows] = taken[head, columns]
+    still = {site: _always(mixed if site == own else stood[site]) for site in heads}
+    direct, seen = run(second, sites=tuple(f"{scope}.{part}" for scope in later for part in PARTS), edits=still)
+    total = run(second, edits={own: _always(mixed)})[0]
+    places = [(one, place) for one in range(config.n_heads) for place in range(len(pairs))]
+    by_position = _in_copies(
+        second, own, [((one, rows[place]), taken[one, columns[place]]) for one, place in places]
+    ).reshape(config.n_heads, len(pairs))
+    ways = np.zeros((len(PARTS), len(later), config.n_heads))
+    passes = 4 + len(places)
+    for at, scope in enumerate(counted(later)):
+        for part, name in enumerate(PARTS):
+            read = seen[f"{scope}.{name}"][0]  # (head or kv_head, pos, d_head)
+            found = _in_copies(second, f"{scope}.{name}", [((one,), read[one]) for one in range(len(read))])
+            ways[part, at] = np.repeat(found, config.n_heads // len(read))
+            passes += len(read)
+    span = high - low
+    return HeadWays(
+        (by_position - low) / span,
+        (ways - low) / span,
+        (float(total.log_prob[0]) - low) / span,
+        (float(direct.log_prob[0]) - low) / span,
+        pair_labels(first.labels[stack], second.labels[stack], pairs),
+        passes,
+    )
+
+
+def _always(instead: Tensor) -> Edit:
+    return lambda tensor: instead
+
+
+def _in_copies(cases: Cases, site: str, puts: Sequence[tuple[tuple[int, ...], Tensor]]) -> np.ndarray:
+    """Return ln p of the answer in copies of a text, in each of which one place of a site's tensor is another. # (put,)
+
+    Args:
+        puts: for each copy the place after its number, and what stands there.
+    """
+    found = []
+    for begin in range(0, len(puts), at_once(cases)):
+        part = puts[begin : begin + at_once(cases)]
+
+        def edit(tensor: Tensor, part: Sequence[tuple[tuple[int, ...], Tensor]] = part) -> Tensor:
+            for copy, (place, value) in enumerate(part):
+                tensor[(copy, *place)] = value
+            return tensor
+
+        found.append(run(cases.repeated(len(part)), edits={site: edit})[0].log_prob)
+    return torch.cat(found).cpu().double().numpy()
 
 
 def _can_move(taken: Tensor, stood: Tensor, slopes: Tensor) -> Tensor:
