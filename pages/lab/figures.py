@@ -49,50 +49,42 @@ def on_off_board(
     return head_board(panels, words, ui, **options)
 
 
-def ablation_scatter(
-    zero: np.ndarray, mean: np.ndarray, names: Sequence[str], words: Mapping[str, str], *, named: int = 4
+def head_scatter(
+    across: np.ndarray, up: np.ndarray, names: Sequence[str], words: Mapping[str, str], *, named: int = 4
 ) -> Filled:
-    """Draw each head by what the answer loses without it, to zero across and to its mean up, beside where both agree.
+    """Draw each head by two measures of what it does, beside the line where both agree.
 
     Shapes:
-        zero, mean: (head,), in nats
+        across, up: (head,), in nats
 
     Args:
-        words: zero, mean, head.
+        words: across, up, head.
         named: how many heads have their name beside them, those that count most either way.
     """
-    size = np.maximum(np.abs(zero), np.abs(mean))
-    shown = set(np.argsort(-size)[:named].tolist())
-    ends = [float(min(zero.min(), mean.min(), 0.0)), float(max(zero.max(), mean.max(), 0.0))]
+    size = np.maximum(np.abs(across), np.abs(up))
+    shown = sorted(np.argsort(-size)[:named].tolist())
+    ends = [float(min(across.min(), up.min(), 0.0)), float(max(across.max(), up.max(), 0.0))]
     rows = {
-        "heads": records(zero=zero, mean=mean, head=list(names)),
-        "named": records(
-            zero=zero[sorted(shown)], mean=mean[sorted(shown)], head=[names[place] for place in sorted(shown)]
-        ),
-        "alike": records(zero=ends, mean=ends),
+        "heads": records(across=across, up=up, head=list(names)),
+        "named": records(across=across[shown], up=up[shown], head=[names[place] for place in shown]),
+        "alike": records(across=ends, up=ends),
     }
-    return Filled(_scatter(words["zero"], words["mean"], words["head"]), rows, height=360)
+    return Filled(_scatter(words["across"], words["up"], words["head"]), rows, height=360)
 
 
 @form
-def _scatter(zero: str, mean: str, head: str) -> Chart:
-    across, up = (
-        alt.X("zero:Q", title=zero, axis=alt.Axis(tickCount=8)),
-        alt.Y("mean:Q", title=mean, axis=alt.Axis(minExtent=44)),
-    )
-    alike = named("alike").mark_line(color=HUES["residual"], strokeDash=[4, 4]).encode(x=across, y=up)
+def _scatter(across: str, up: str, head: str) -> Chart:
+    x = alt.X("across:Q", title=across, axis=alt.Axis(tickCount=8))
+    y = alt.Y("up:Q", title=up, axis=alt.Axis(minExtent=44))
+    alike = named("alike").mark_line(color=HUES["residual"], strokeDash=[4, 4]).encode(x=x, y=y)
     about = [
         alt.Tooltip("head:N", title=head),
-        alt.Tooltip("zero:Q", title=zero, format="+.3f"),
-        alt.Tooltip("mean:Q", title=mean, format="+.3f"),
+        alt.Tooltip("across:Q", title=across, format="+.3f"),
+        alt.Tooltip("up:Q", title=up, format="+.3f"),
     ]
     dots = named("heads").mark_point(filled=True, size=70, opacity=0.8, color=HUES["query"])
-    name = (
-        named("named")
-        .mark_text(align="left", dx=8, color=HUES["query"])
-        .encode(x=across, y=up, text=alt.Text("head:N"))
-    )
-    return alt.layer(alike, dots.encode(x=across, y=up, tooltip=about), name)
+    name = named("named").mark_text(align="left", dx=8, color=HUES["query"])
+    return alt.layer(alike, dots.encode(x=x, y=y, tooltip=about), name.encode(x=x, y=y, text=alt.Text("head:N")))
 
 
 def patch_figure(

@@ -18,7 +18,7 @@ from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.number_format import minus
 from pages.kit.waiting import awaited, awaited_or_why
-from pages.lab.figures import ablation_scatter, on_off_board
+from pages.lab.figures import head_scatter, on_off_board
 from pages.lab.outcome import (
     ANSWERS,
     MOST_AT_ONCE,
@@ -193,7 +193,7 @@ def _show_ways(view: View, asked: dict[str, Any]) -> None:
         if answer is not None:
             found: TwoAblations = answer.value
             names = [head_name(*head) for head in found.heads]
-            chart = ablation_scatter(found.zero, found.mean, names, strings("lab_ways"))
+            chart = head_scatter(found.zero, found.mean, names, strings("lab_ways"))
             show_chart(chart, answer, key="lab_ways_dots", stem="lab_zero_and_mean", label=t("lab.ways"))
             say(t("lab.ways_note"), small=True)
     if answer is None:

@@ -10,10 +10,11 @@ from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View, encoded_whole, part_read
 from pages.kit.matrix import PIN, Picture, export_picture, show_picture
+from pages.kit.number_format import minus
 from pages.kit.refusals import read_or_last
 from pages.kit.url import in_url
 from pages.kit.waiting import awaited_or_why
-from pages.lab.figures import numbered, patch_figure
+from pages.lab.figures import head_scatter, numbered, patch_figure
 from pages.lab.outcome import (
     MOST_AT_ONCE,
     N_CONTROLS,
@@ -32,11 +33,13 @@ from transformer_core.analysis.lab.patching import (
     PARTS,
     HeadWays,
     PatchMap,
+    TwoMethods,
     head_ways,
     passes_needed,
     patch_map,
     patched_stacks,
     sites_of,
+    two_methods,
 )
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
@@ -125,6 +128,7 @@ def _show_maps(view: View, second: View, stack: str, shown: str, needed: int) ->
             heads = _heads_picture(view, answer, stack, shown)
             show_picture(heads)
             export_picture(heads)
+            _show_methods(view, answer, stack)
             if len(attentions(view.bundle)) == 1:
                 _show_ways(view, answer, stack)
     with place_of_effect:
@@ -186,6 +190,38 @@ def _chosen_head(found: PatchMap) -> tuple[int, int]:
             return layer, head
     layer, head = np.unravel_index(int(np.abs(found.heads).argmax()), found.heads.shape)
     return int(layer), int(head)
+
+
+@experiment("lab_methods", "lab.methods", icon=":material/compare:")
+def _show_methods(view: View, of: Answer[PatchMap], stack: str) -> None:
+    """Show, in a box, each head by what the answer loses without it, and by what it brings into the other text."""
+    options = options_of("lab.methods_{}", ("same", "differ"))
+    cover = ask_first(t("lab.methods_ask"), options, name="lab_methods", about=view.bundle.name)
+    with cover.picture():
+        asked = {"prompt": view.prompt, "other": of.arguments["other"], "stack": stack, "answer": measured(view)}
+        brief = view.bundle.n_parameters <= MOST_AT_ONCE
+        answer = awaited_or_why(two_methods, t("lab.reading_heads"), key="lab_methods", brief=brief, **asked)
+        if answer is not None:
+            found: TwoMethods = answer.value
+            names = [f"{layer}.{head}" for layer, head in found.heads]
+            chart = head_scatter(found.lost, found.back, names, strings("lab_methods"))
+            show_chart(chart, answer, key="lab_methods_dots", stem="lab_two_methods", label=t("lab.methods"))
+            say(t("lab.methods_note"), small=True)
+    if answer is None:
+        return
+    lost, back = found.most_lost, found.most_back
+    said = {
+        "first": names[lost],
+        "lost": minus(f"{found.lost[lost]:+.2f}"),
+        "back": minus(f"{found.back[lost]:+.2f}"),
+        "second": names[back],
+        "second_lost": minus(f"{found.lost[back]:+.2f}"),
+        "second_back": minus(f"{found.back[back]:+.2f}"),
+        "r": minus(f"{found.r:+.2f}") if np.isfinite(found.r) else "–",
+        "count": len(names),
+    }
+    outcome = "same" if lost == back else "differ"
+    cover.judge(outcome, t(f"lab.methods_said_{outcome}", **said))
 
 
 @experiment("lab_head_ways", "lab.head_ways", icon=":material/route:")

@@ -38,7 +38,15 @@ from transformer_core.analysis.lab.changes import Change as LabChange
 from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
 from transformer_core.analysis.lab.heads_off import all_heads, compare_ablations, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
-from transformer_core.analysis.lab.patching import PARTS, head_ways, heads_in, patch_map, patched_stacks, sites_of
+from transformer_core.analysis.lab.patching import (
+    PARTS,
+    head_ways,
+    heads_in,
+    patch_map,
+    patched_stacks,
+    sites_of,
+    two_methods,
+)
 from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
@@ -170,6 +178,24 @@ def test_on_a_way_one_later_head_reads_a_head_of_the_other_text_and_all_others_a
             alone = share({site: put(range(seen[0].shape[2]), seen[0], head)})
             assert found.ways[part, 0, head] == pytest.approx(alone, abs=apart)
     assert np.abs(found.ways).max() > apart, "a way on which nothing goes tells nothing"
+
+
+@pytest.mark.parametrize("name", nightly_but([name for name in TRANSFORMERS if name != "translation"], GATE))
+def test_two_methods_are_a_head_set_to_zero_here_and_put_in_there(name: str) -> None:
+    bundle, (text, other) = bundle_of(name), texts_of(name)
+    first, (stack,) = cases_of(bundle), patched_stacks(bundle)
+    second = donor_of(first, Prompt(bundle, other, 20))
+    pairs = position_pairs(first, second, stack)
+    columns, rows = [one for one, _ in pairs], [two for _, two in pairs]
+    found = two_methods(prompt=Prompt(bundle, text, 20), other=Prompt(bundle, other, 20), stack=stack)
+    sites = heads_in(bundle, stack)
+    for place, (layer, head) in enumerate(found.heads):
+        lost = log_prob(first, bundle.model) - by_hooks(first, {sites[layer]: without(head)})
+        taken = found_at(bundle, sites[layer], *first.inputs)[:, :, columns]
+        back = by_hooks(second, {sites[layer]: put(rows, taken, head)}) - log_prob(second, bundle.model)
+        assert (found.lost[place], found.back[place]) == pytest.approx((lost, back), abs=2 * near(first))
+    assert found.most_lost == found.lost.argmax()
+    assert found.most_back == found.back.argmax()
 
 
 @pytest.mark.parametrize("name", EACH)

@@ -29,7 +29,7 @@ from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads, head_boards
 from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
-from transformer_core.analysis.lab.patching import head_ways
+from transformer_core.analysis.lab.patching import head_ways, two_methods
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
 from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
@@ -372,6 +372,20 @@ def test_the_pinned_heads_ways_are_told_and_drawn(pin: str, layer: int, head: in
         assert minus(f"{way}, brings back **{found.ways[part, below, later]:.0%}**") in said
     drawn = [arrays for header, arrays in matrices(app) if header["filename"] in ("lab_head_places", "lab_head_ways")]
     assert len(drawn) == 1 + (layer < 3)
+
+
+@pytest.mark.parametrize("other", ["The film was very good.", "The play was not good."])
+def test_what_two_methods_say_of_heads_is_judged(other: str) -> None:
+    app = lab("patch", lab_methods="on", lab_other=other, shown="lab_patch+lab_methods")
+    assert not app.exception
+    prompt = read_here()
+    found = two_methods(prompt=prompt, other=Prompt(prompt.bundle, other, prompt.n_tokens), stack="encoder")
+    names = [f"{layer}.{head}" for layer, head in found.heads]
+    lost, back = found.most_lost, found.most_back
+    said = f"Both name head {names[lost]} first" if lost == back else f"head {names[back]} brings most"
+    assert said in told(app)
+    for value in (found.lost[lost], found.back[back], found.r):
+        assert minus(f"{value:+.2f}") in told(app)
 
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from transformer_core.analysis.encoder.two_sentences import pair_labels
 from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, donor_of, one_case, position_pairs, run
 from transformer_core.analysis.lab.changes import attentions, by_position, streams
+from transformer_core.analysis.lab.heads_off import head_boards
 from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
@@ -88,6 +89,32 @@ class HeadWays:
     total: float
     direct: float
     labels: tuple[str, ...]
+    passes: int
+
+
+@dataclass(frozen=True, eq=False)
+class TwoMethods:
+    """Each head of a stack asked twice: what the answer loses without it, and what it brings into another text.
+
+    Shapes:
+        lost: (head,), ln p of the answer in the first text, minus that with the head set to zero, in nats
+        back: (head,), ln p of the answer in the second text with the head's mixtures of the first, minus that without
+
+    Args:
+        heads: layer and number of each.
+        most_lost, most_back: the place of the largest of each.
+        r: Pearson's correlation of both; nan where one of the two is flat.
+        order: how far both put the same heads first.
+        passes: texts that were read.
+    """
+
+    lost: np.ndarray
+    back: np.ndarray
+    heads: tuple[tuple[int, int], ...]
+    most_lost: int
+    most_back: int
+    r: float
+    order: RankCorrelation
     passes: int
 
 
@@ -254,6 +281,40 @@ def head_ways(
         (float(direct.log_prob[0]) - low) / span,
         pair_labels(first.labels[stack], second.labels[stack], pairs),
         passes,
+    )
+
+
+def two_methods(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str | None = None) -> TwoMethods:
+    """Switch every head of a stack off in the first text, and put every one into the second, one by one.
+
+    The two ask different things: what the answer needs in this text, and what carries the difference between both. A
+    head that does the same in both texts may be needed, and brings nothing.
+
+    Args:
+        prompt, other, stack, answer: as of patch_map.
+
+    Raises:
+        ValueError: the stack has no heads, or as patch_map.
+    """
+    sites = heads_in(prompt.bundle, stack)
+    if not sites:
+        raise ValueError(f"stack={stack!r} of bundle={prompt.bundle.name!r} has no heads")
+    first, second, pairs = _paired(prompt, other, stack, answer)
+    ends, given = run(first, sites=sites)
+    start = float(run(second)[0].log_prob[0])
+    _require_difference(float(ends.log_prob[0]), start)
+    back, passes = _exact_heads(second, given, sites, [there for _, there in pairs], [here for here, _ in pairs])
+    boards = head_boards(prompt=prompt, answer=answer)
+    lost, gained = -boards.change[stack].ravel(), (back.numpy() - start).ravel()
+    return TwoMethods(
+        lost,
+        gained,
+        tuple(np.ndindex(*back.shape)),  # type: ignore[arg-type]
+        int(lost.argmax()),
+        int(gained.argmax()),
+        pearson(lost, gained),
+        rank_correlation(lost, gained),
+        2 + passes + boards.passes,
     )
 
 
