@@ -50,7 +50,7 @@ def on_off_board(
 
 
 def head_scatter(
-    across: np.ndarray, up: np.ndarray, names: Sequence[str], words: Mapping[str, str], *, named: int = 4
+    across: np.ndarray, up: np.ndarray, names: Sequence[str], words: Mapping[str, str], *, named: int = 2
 ) -> Filled:
     """Draw each head by two measures of what it does, beside the line where both agree.
 
@@ -59,10 +59,9 @@ def head_scatter(
 
     Args:
         words: across, up, head.
-        named: how many heads have their name beside them, those that count most either way.
+        named: how many heads of each measure have their name beside them, those that count most.
     """
-    size = np.maximum(np.abs(across), np.abs(up))
-    shown = sorted(np.argsort(-size)[:named].tolist())
+    shown = sorted({place for one in (across, up) for place in np.argsort(-np.abs(one))[:named].tolist()})
     ends = [float(min(across.min(), up.min(), 0.0)), float(max(across.max(), up.max(), 0.0))]
     rows = {
         "heads": records(across=across, up=up, head=list(names)),
