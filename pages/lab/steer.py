@@ -4,10 +4,13 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from pages.figures.curves import Side, dots
+from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, Text, Values, token_control
 from pages.kit.experiment import experiment, say
 from pages.kit.header import View
 from pages.kit.live import Live
+from pages.kit.models import open_bundle
 from pages.kit.verdict import class_word
 from pages.kit.waiting import awaited
 from pages.lab.outcome import (
@@ -24,12 +27,13 @@ from pages.lab.outcome import (
     show_words,
 )
 from pages.lab.text_set import show_set
-from pages.language import plain, t
+from pages.language import joined, plain, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import Code, streams
 from transformer_core.analysis.lab.directions import SOURCES, has_output_rows, lines_of, stream_norm
-from transformer_core.analysis.lab.intervention import written_with
+from transformer_core.analysis.lab.intervention import JudgedTexts, judged_continuations, written_with
 
+CONTINUATIONS = 20
 FIRST_LIST = {"en": "I loved every minute of it.", "zh": "我非常喜欢，特别好。"}
 SECOND_LIST = {"en": "I hated every minute of it.", "zh": "我非常讨厌，特别差。"}
 
@@ -148,6 +152,8 @@ def _show(view: View) -> None:
     show_words(view, effect)
     if view.bundle.reader.asks in ("next", "words"):
         _show_writing(view, change)
+    if view.bundle.reader.asks == "next":
+        _show_judged(view, change)
     show_on_set(view, (change,), show_set(view), key="steer")
 
 
@@ -178,6 +184,39 @@ def _show_writing(view: View, change: Code) -> None:
         with place:
             st.caption(t(f"lab.written_{name}"))
             st.code(getattr(texts, name), language=None, wrap_lines=True)
+
+
+def moved_in_words(found: JudgedTexts) -> str:
+    """Return whether the change moves the judge's mean: "moves", or "not" where its interval has 0 in it."""
+    return "moves" if found.moved.low > 0 or found.moved.high < 0 else "not"
+
+
+@experiment("lab_judged", "lab.judged", icon=":material/gavel:")
+def _show_judged(view: View, change: Code) -> None:
+    """Show how a classifier judges many continuations as it is, steered, and under a random direction."""
+    judge = open_bundle("sentiment-zh" if view.bundle.reads == "zh" else "sentiment")
+    label = len(judge.labels) - 1
+    asked = {"prompt": view.prompt, "changes": (change,), "judge": judge, "label": label, "count": CONTINUATIONS}
+    answer = awaited(judged_continuations, t("lab.judging", count=3 * CONTINUATIONS), key="lab_judged", **asked)
+    if answer is None:
+        return
+    found = answer.value
+    ways = [t(f"lab.written_{way}") for way in ("before", "after", "random")[: len(found.scores)]]
+    groups = [way for way in ways for _ in range(CONTINUATIONS)]
+    texts, score = [text for way in found.texts for text in way], class_word(judge.labels[label])
+    up = Side(t("lab.judged_up", label=score), format=".0%")
+    chart = dots(groups, found.scores.ravel(), groups, across="", up=up, details=texts)
+    points = [
+        {"moved": f"{100 * one.moved:+.1f}", "low": f"{100 * one.low:+.1f}", "high": f"{100 * one.high:+.1f}"}
+        for one in (found.moved, found.random)
+        if one is not None
+    ]
+    means = {"before": f"{found.scores[0].mean():.0%}", "after": f"{found.scores[1].mean():.0%}"}
+    said = t("lab.judged_said", count=CONTINUATIONS, judge=judge.name, label=score, **means)
+    beside = t("lab.judged_random", **points[1]) if len(points) > 1 else ""
+    say(joined(said, t(f"lab.judged_{moved_in_words(found)}", **points[0]), beside))
+    show_chart(chart, answer, key="lab_judged_dots", stem="lab_judged", label=t("lab.judged"))
+    say(t("lab.judged_note"), small=True)
 
 
 STEER = Part("lab", "steer", _show, _picture, CONTROLS, sites=None)

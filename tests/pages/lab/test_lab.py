@@ -13,12 +13,14 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
+from pages.lab import steer
 from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import adds_up, agreement_of, heads_in
 from pages.lab.log import rows_from
 from pages.lab.outcome import N_CONTROLS, signed_nats
 from pages.lab.script import script_of
+from pages.lab.steer import moved_in_words
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
@@ -27,12 +29,13 @@ from tests.helpers.pages import first_screen, matrices, metrics, minus, told, to
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads, head_boards
-from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
+from transformer_core.analysis.lab.intervention import JudgedTexts, intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 from transformer_core.analysis.lab.patching import head_ways, two_methods
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
 from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
+from transformer_core.shares import Paired
 
 TEXTS = {
     "sentiment": "The film was not good.",
@@ -386,6 +389,20 @@ def test_what_two_methods_say_of_heads_is_judged(other: str) -> None:
     assert said in told(app)
     for value in (found.lost[lost], found.back[back], found.r):
         assert minus(f"{value:+.2f}") in told(app)
+
+
+@pytest.mark.parametrize(("low", "high", "word"), [(0.01, 0.2, "moves"), (-0.2, -0.01, "moves"), (-0.01, 0.2, "not")])
+def test_whether_steering_moves_a_judge_goes_by_the_interval(low: float, high: float, word: str) -> None:
+    found = JudgedTexts(np.zeros((2, 2)), ((), ()), Paired(0.1, low, high, 1, 0, 1.0), None)
+    assert moved_in_words(found) == word
+
+
+def test_steered_continuations_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steer, "CONTINUATIONS", 3)
+    app = lab("steer", "gpt", lab_judged="on", lab_writing="off", lang="en")
+    assert not app.exception
+    assert "Of 3 texts each, sentiment gives “positive” a mean of" in told(app)
+    assert "A random direction of the same length" in told(app)
 
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:

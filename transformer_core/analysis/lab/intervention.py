@@ -33,6 +33,7 @@ from transformer_core.analysis.lab.changes import (
 )
 from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import WeightEdit
+from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
 from transformer_core.generation.sampling import Written as WrittenToken
@@ -45,6 +46,7 @@ from transformer_core.prompt import Prompt
 from transformer_core.shares import Paired, paired, share_interval
 
 MOST_CONTROLS = 32
+MOST_CONTINUATIONS = 64
 TOP = 6
 SET_SIZES: dict[str | None, int] = {
     "class": 200,
@@ -283,6 +285,68 @@ def written_with(
     drawn = random_like(found, cases, 1, seed)
     before, after, *random = (_write(cases, these, most, temperature, seed) for these in ((), found, *drawn))
     return TwoTexts(before, after, random[0] if drawn else None)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTexts:
+    """Continuations of a text as it is, under changes, and under a random change of equal size, judged by a classifier.
+
+    Shapes:
+        scores: (way, text), the judge's probability of the class asked for; two ways where there is no random change
+
+    Args:
+        texts: by way, what was judged: the text with its continuation.
+        moved, random: the mean of the scores under changes, and under the random change, minus that of the model as it
+            is, text by text, since one seed begins all ways; random is None where there is none.
+    """
+
+    scores: np.ndarray
+    texts: tuple[tuple[str, ...], ...]
+    moved: Paired
+    random: Paired | None
+
+
+def judged_continuations(
+    *,
+    prompt: Prompt,
+    changes: tuple[Code, ...],
+    judge: Bundle,
+    label: int,
+    count: int = 20,
+    most: int = 24,
+    temperature: float = 0.8,
+    seed: int = 0,
+) -> JudgedTexts:
+    """Let a model write on many times with and without changes, and a classifier judge each text.
+
+    Args:
+        prompt: to a gpt or a recurrent language model.
+        changes: as changes.code_of writes them.
+        judge: a classifier; label: of its classes the one whose probability is the score.
+        count: continuations a way, with seeds from `seed` on.
+        most, temperature: as of written_with.
+
+    Raises:
+        ValueError: the judge is no classifier, a number is out of range, or as written_with.
+    """
+    prompt.bundle.must_ask("next")
+    judge.must_ask("class")
+    require_range("label", label, 0, len(judge.labels) - 1)
+    require_range("count", count, 2, MOST_CONTINUATIONS)
+    found = changes_of(changes)
+    cases = one_case(prompt=prompt)
+    ways = ((), found, *random_like(found, cases, 1, seed))
+    texts: list[list[str]] = [[] for _ in ways]
+    for place in counted(range(count)):
+        for way, these in zip(texts, ways, strict=True):
+            way.append(prompt.encoding.text + _write(cases, these, most, temperature, seed + place))
+    scores = np.array([[_score(judge, text, label) for text in way] for way in texts])
+    moves = [paired(scores[0], one, np.ones(count)) for one in scores[1:]]
+    return JudgedTexts(scores, tuple(map(tuple, texts)), moves[0], moves[1] if len(moves) > 1 else None)
+
+
+def _score(judge: Bundle, text: str, label: int) -> float:
+    return float(read(judge, judge.tokenizer.encode(text, max_len=judge.config.max_len), sites=()).probabilities[label])
 
 
 def _write(cases: Cases, changes: Sequence[Change], most: int, temperature: float, seed: int) -> str:
