@@ -18,16 +18,9 @@ from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.analysis.lab import text_sets
 from transformer_core.analysis.lab.cases import Answers, Cases, answers_of, one_case
-from transformer_core.analysis.lab.changes import HeadOff, Steer, attentions, change_of, code_of, random_like, streams
-from transformer_core.analysis.lab.directions import Direction
+from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
 from transformer_core.analysis.lab.heads_off import few_heads
-from transformer_core.analysis.lab.intervention import (
-    changed_answers,
-    intervene,
-    intervene_on_set,
-    judged_continuations,
-    written_with,
-)
+from transformer_core.analysis.lab.intervention import changed_answers, intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.side_by_side import FEWEST, linear_cka, side_by_side
@@ -171,29 +164,6 @@ def test_each_of_two_texts_is_read_whole(first: list[str], second: list[str]) ->
         patched = patch_map(prompt=prompts[0], other=prompts[1], stack="encoder")
         assert (patched.first, patched.second) == pytest.approx(expected, abs=1e-4)
         assert patched.unpaired == sum(one.n_tokens for one in prompts) - 2 * len(patched.pairs)
-
-
-def test_continuations_are_judged_pair_by_pair() -> None:
-    bundle, judge = shipped("gpt"), shipped("sentiment")
-    prompt = Prompt(bundle, "Lily was", 20)
-    happy = code_of(Steer("decoder.layer2.residual", 2.0, Direction("texts", "so happy", "so sad")))
-    asked = {"prompt": prompt, "changes": (happy,), "judge": judge, "most": 4}
-    found = judged_continuations(**asked, label=1, count=3, seed=5)
-    written = written_with(prompt=prompt, changes=(happy,), most=4, seed=6)
-    assert [way[1] for way in found.texts[:2]] == [
-        prompt.encoding.text + one for one in (written.before, written.after)
-    ]
-    for texts, scores in zip(found.texts, found.scores, strict=True):
-        with torch.inference_mode():
-            ids = [judge.tokenizer.encode(text).ids for text in texts]
-            expected = [float(judge.model(torch.tensor([one])).softmax(-1)[0, 1]) for one in ids]
-        np.testing.assert_allclose(scores, expected, atol=1e-6)
-    assert found.moved.moved == pytest.approx((found.scores[1] - found.scores[0]).mean())
-    assert found.random is not None
-    assert found.random.moved == pytest.approx((found.scores[2] - found.scores[0]).mean())
-    for wrong in ({"judge": bundle}, {"label": 2}, {"count": 1}):
-        with pytest.raises(ValueError, match="must be"):
-            judged_continuations(**(asked | {"label": 1, "count": 3} | wrong))
 
 
 def test_the_second_text_counts_whole_where_it_is_longer_than_the_first() -> None:

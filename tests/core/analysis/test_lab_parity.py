@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from tests.helpers import nightly_but
+from tests.helpers.engine import shipped
 from tests.helpers.lab_models import (
     MADE,
     TRANSFORMERS,
@@ -37,7 +38,7 @@ from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
 from transformer_core.analysis.lab.changes import Change as LabChange
 from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
 from transformer_core.analysis.lab.heads_off import all_heads, compare_ablations, head_boards
-from transformer_core.analysis.lab.intervention import changed_answers, intervene, written_with
+from transformer_core.analysis.lab.intervention import changed_answers, intervene, judged_continuations, written_with
 from transformer_core.analysis.lab.patching import (
     PARTS,
     head_ways,
@@ -330,3 +331,26 @@ def test_both_ablations_are_those_of_hooks_and_their_correlation_is_the_definiti
     assert found.r == pytest.approx((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
     assert abs(found.zero[found.most]) == np.abs(found.zero).max()
     assert (len(found.heads), found.passes) == (len(found.zero), 2 * (1 + len(found.zero)))
+
+
+def test_continuations_are_judged_pair_by_pair() -> None:
+    bundle, judge = shipped("gpt"), shipped("sentiment")
+    prompt = Prompt(bundle, "Lily was", 20)
+    happy = code_of(Steer("decoder.layer2.residual", 2.0, Direction("texts", "so happy", "so sad")))
+    asked = {"prompt": prompt, "changes": (happy,), "judge": judge, "most": 4}
+    found = judged_continuations(**asked, label=1, count=3, seed=5)
+    written = written_with(prompt=prompt, changes=(happy,), most=4, seed=6)
+    assert [way[1] for way in found.texts[:2]] == [
+        prompt.encoding.text + one for one in (written.before, written.after)
+    ]
+    for texts, scores in zip(found.texts, found.scores, strict=True):
+        with torch.inference_mode():
+            ids = [judge.tokenizer.encode(text).ids for text in texts]
+            expected = [float(judge.model(torch.tensor([one])).softmax(-1)[0, 1]) for one in ids]
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+    assert found.moved.moved == pytest.approx((found.scores[1] - found.scores[0]).mean())
+    assert found.random is not None
+    assert found.random.moved == pytest.approx((found.scores[2] - found.scores[0]).mean())
+    for wrong in ({"judge": bundle}, {"label": 2}, {"count": 1}):
+        with pytest.raises(ValueError, match="must be"):
+            judged_continuations(**(asked | {"label": 1, "count": 3} | wrong))

@@ -13,29 +13,25 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
-from pages.lab import steer
 from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
 from pages.lab.heads import adds_up, agreement_of, heads_in
 from pages.lab.log import rows_from
 from pages.lab.outcome import N_CONTROLS, signed_nats
 from pages.lab.script import script_of
-from pages.lab.steer import moved_in_words
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.figures import ENGLISH_WORDS
 from tests.helpers.made_runs import SPECS, made_run
-from tests.helpers.pages import first_screen, matrices, metrics, minus, told, told_by
+from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
 from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads, head_boards
-from transformer_core.analysis.lab.intervention import JudgedTexts, intervene, intervene_on_set
+from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
-from transformer_core.analysis.lab.patching import head_ways, two_methods
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
 from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
-from transformer_core.shares import Paired
 
 TEXTS = {
     "sentiment": "The film was not good.",
@@ -353,56 +349,6 @@ def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
     assert unpack(painted.to_bytes(stamp=4))[0]["paint"] == {"panel": "0", "stamp": 4, "value": -0.5}
     with pytest.raises(ValueError, match="to be brushed"):
         replace(painted, detail="quantised")
-
-
-@pytest.mark.parametrize(("pin", "layer", "head"), [("0.1.3", 1, 3), ("0.3.0", 3, 0), ("0.9.9", 0, 6)])
-def test_the_pinned_heads_ways_are_told_and_drawn(pin: str, layer: int, head: int) -> None:
-    app = lab(
-        "patch", lab_head_ways="on", lab_other="The film was very good.", pin_lab_patch_heads=pin, shown="lab_patch"
-    )
-    assert not app.exception
-    prompt = read_here()
-    other = Prompt(prompt.bundle, "The film was very good.", prompt.n_tokens)
-    found = head_ways(prompt=prompt, other=other, stack="encoder", layer=layer, head=head)
-    said = told(app)
-    assert f"Head {layer}.{head} of the first text" in said
-    assert minus(f"brings back **{found.total:.0%}** of the difference") in said
-    assert minus(f"it is **{found.direct:.0%}**") in said
-    assert ("No head comes after it." in said) == (layer == 3)
-    if layer < 3:
-        part, below, later = np.unravel_index(np.abs(found.ways).argmax(), found.ways.shape)
-        way = f"head {layer + 1 + below}.{later}, which reads it by its {('query', 'key', 'value')[part]}"
-        assert minus(f"{way}, brings back **{found.ways[part, below, later]:.0%}**") in said
-    drawn = [arrays for header, arrays in matrices(app) if header["filename"] in ("lab_head_places", "lab_head_ways")]
-    assert len(drawn) == 1 + (layer < 3)
-
-
-@pytest.mark.parametrize("other", ["The film was very good.", "The play was not good."])
-def test_what_two_methods_say_of_heads_is_judged(other: str) -> None:
-    app = lab("patch", lab_methods="on", lab_other=other, shown="lab_patch+lab_methods")
-    assert not app.exception
-    prompt = read_here()
-    found = two_methods(prompt=prompt, other=Prompt(prompt.bundle, other, prompt.n_tokens), stack="encoder")
-    names = [f"{layer}.{head}" for layer, head in found.heads]
-    lost, back = found.most_lost, found.most_back
-    said = f"Both name head {names[lost]} first" if lost == back else f"head {names[back]} brings most"
-    assert said in told(app)
-    for value in (found.lost[lost], found.back[back], found.r):
-        assert minus(f"{value:+.2f}") in told(app)
-
-
-@pytest.mark.parametrize(("low", "high", "word"), [(0.01, 0.2, "moves"), (-0.2, -0.01, "moves"), (-0.01, 0.2, "not")])
-def test_whether_steering_moves_a_judge_goes_by_the_interval(low: float, high: float, word: str) -> None:
-    found = JudgedTexts(np.zeros((2, 2)), ((), ()), Paired(0.1, low, high, 1, 0, 1.0), None)
-    assert moved_in_words(found) == word
-
-
-def test_steered_continuations_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steer, "CONTINUATIONS", 3)
-    app = lab("steer", "gpt", lab_judged="on", lab_writing="off", lang="en")
-    assert not app.exception
-    assert "Of 3 texts each, sentiment gives “positive” a mean of" in told(app)
-    assert "A random direction of the same length" in told(app)
 
 
 def test_a_patch_is_measured_on_built_in_pairs_too() -> None:

@@ -1,0 +1,76 @@
+"""What the boxes of Patch and Steer say of heads and of steered texts is what the engine measures."""
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.lab import steer
+from pages.lab.steer import moved_in_words
+from tests.helpers.engine import shipped
+from tests.helpers.pages import first_screen, matrices, minus, told
+from transformer_core.analysis.lab.intervention import JudgedTexts
+from transformer_core.analysis.lab.patching import head_ways, two_methods
+from transformer_core.prompt import Prompt
+from transformer_core.shares import Paired
+
+TEXT = "The film was not good."
+
+
+def lab(part: str, model: str = "sentiment", **query: str) -> AppTest:
+    return first_screen("lab", lab_part=part, model=model, **({"text": TEXT} | query))
+
+
+def read_here() -> Prompt:
+    """Return the sentence as the classifier reads it, outside the app."""
+    bundle = shipped("sentiment")
+    return Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT)))
+
+
+@pytest.mark.parametrize(("pin", "layer", "head"), [("0.1.3", 1, 3), ("0.3.0", 3, 0), ("0.9.9", 0, 6)])
+def test_the_pinned_heads_ways_are_told_and_drawn(pin: str, layer: int, head: int) -> None:
+    app = lab(
+        "patch", lab_head_ways="on", lab_other="The film was very good.", pin_lab_patch_heads=pin, shown="lab_patch"
+    )
+    assert not app.exception
+    prompt = read_here()
+    other = Prompt(prompt.bundle, "The film was very good.", prompt.n_tokens)
+    found = head_ways(prompt=prompt, other=other, stack="encoder", layer=layer, head=head)
+    said = told(app)
+    assert f"Head {layer}.{head} of the first text" in said
+    assert minus(f"brings back **{found.total:.0%}** of the difference") in said
+    assert minus(f"it is **{found.direct:.0%}**") in said
+    assert ("No head comes after it." in said) == (layer == 3)
+    if layer < 3:
+        part, below, later = np.unravel_index(np.abs(found.ways).argmax(), found.ways.shape)
+        way = f"head {layer + 1 + below}.{later}, which reads it by its {('query', 'key', 'value')[part]}"
+        assert minus(f"{way}, brings back **{found.ways[part, below, later]:.0%}**") in said
+    drawn = [arrays for header, arrays in matrices(app) if header["filename"] in ("lab_head_places", "lab_head_ways")]
+    assert len(drawn) == 1 + (layer < 3)
+
+
+@pytest.mark.parametrize("other", ["The film was very good.", "The play was not good."])
+def test_what_two_methods_say_of_heads_is_judged(other: str) -> None:
+    app = lab("patch", lab_methods="on", lab_other=other, shown="lab_patch+lab_methods")
+    assert not app.exception
+    prompt = read_here()
+    found = two_methods(prompt=prompt, other=Prompt(prompt.bundle, other, prompt.n_tokens), stack="encoder")
+    names = [f"{layer}.{head}" for layer, head in found.heads]
+    lost, back = found.most_lost, found.most_back
+    said = f"Both name head {names[lost]} first" if lost == back else f"head {names[back]} brings most"
+    assert said in told(app)
+    for value in (found.lost[lost], found.back[back], found.r):
+        assert minus(f"{value:+.2f}") in told(app)
+
+
+@pytest.mark.parametrize(("low", "high", "word"), [(0.01, 0.2, "moves"), (-0.2, -0.01, "moves"), (-0.01, 0.2, "not")])
+def test_whether_steering_moves_a_judge_goes_by_the_interval(low: float, high: float, word: str) -> None:
+    found = JudgedTexts(np.zeros((2, 2)), ((), ()), Paired(0.1, low, high, 1, 0, 1.0), None)
+    assert moved_in_words(found) == word
+
+
+def test_steered_continuations_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steer, "CONTINUATIONS", 3)
+    app = lab("steer", "gpt", lab_judged="on", lab_writing="off", lang="en")
+    assert not app.exception
+    assert "Of 3 texts each, sentiment gives “positive” a mean of" in told(app)
+    assert "A random direction of the same length" in told(app)
