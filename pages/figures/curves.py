@@ -262,13 +262,13 @@ def dots(
     names = list(dict.fromkeys(series))
     order = list(dict.fromkeys(groups))
     data = records(group=list(groups), y=np.asarray(values, dtype=float), series=list(series), detail=list(details))
-    listed = [] if list(series) == list(groups) else names  # the axis may name them already
-    looks = series_looks(names, hues, listed, dashed=False)
+    beside = list(series) != list(groups)  # else the axis names them already
+    looks = series_looks(names, hues, names if beside else [], dashed=False)
     levels = np.array([*np.asarray(values, dtype=float), *(rules or {}).values()])
     base = alt.Chart(data).encode(
         x=alt.X("group:N", title=across, sort=order, axis=alt.Axis(labelAngle=0, labelLimit=160)),
         y=alt.Y("y:Q", title=up.title, scale=up.scale(levels), axis=up.axis(levels)),
-        xOffset=alt.XOffset("series:N", sort=names),
+        **({"xOffset": alt.XOffset("series:N", sort=names)} if beside else {}),
     )
     layers = [
         base.mark_point(filled=True, size=60, opacity=0.75).encode(

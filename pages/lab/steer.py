@@ -201,7 +201,7 @@ def _show_judged(view: View, change: Code) -> None:
     if answer is None:
         return
     found = answer.value
-    ways = [t(f"lab.written_{way}") for way in ("before", "after", "random")[: len(found.scores)]]
+    ways = [t(f"lab.{way}") for way in ("written_before", "written_after", "judged_way")[: len(found.scores)]]
     groups = [way for way in ways for _ in range(CONTINUATIONS)]
     texts, score = [text for way in found.texts for text in way], class_word(judge.labels[label])
     up = Side(t("lab.judged_up", label=score), format=".0%")
