@@ -81,8 +81,9 @@ def _picture(view: View, values: Values) -> Live:
 def _show(view: View) -> None:
     """Show the router's choices, the chosen token's and each expert's load, then what the answer is without one."""
     if not getattr(view.bundle.config, "n_experts", 0):
-        st.info(t("feed_forward.needs_mixture", name=plain(view.bundle.name)), icon=":material/info:")
-        st.page_link(page_path("my_model"), label=t("feed_forward.open_mixture"), icon=ICONS["my_model"])
+        with st.container(key="needs_mixture"):
+            st.info(t("feed_forward.needs_mixture", name=plain(view.bundle.name)), icon=":material/info:")
+            st.page_link(page_path("my_model"), label=t("feed_forward.open_mixture"), icon=ICONS["my_model"])
         return
     layer, token, expert, away = show_in_columns(view, LAYER, TOKEN, EXPERT, AWAY, vertical_alignment="bottom")
     live = MIXTURE.live(view)

@@ -36,6 +36,7 @@ WITHOUT_FILES = {
     ("bert", "names"),
     ("bert", "answers"),
     ("lab", "steer"),
+    ("feed_forward", "mixture"),  # of a dense model
     ("home", ""),
     *((page, "") for page in WITHOUT_PICTURE),
 }
