@@ -20,7 +20,7 @@ from pages.serving.inside_streamlit import is_back_or_forward
 
 LONGEST_LINK, LONGEST_ADDRESS = 4_000, 300  # bytes of a link, and those of them for all but what was chosen
 LEFT_OUT = "without"  # names, in a link, of what did not fit in it
-WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|default .*|predict .*|models|last_read")
+WIDGET = re.compile("(?!lang@)[a-z0-9_]+@[a-z_]*|(former )?default .*|predict .*|models|last_read")
 T = TypeVar("T")
 
 
@@ -49,9 +49,14 @@ def arrive(language: str) -> None:
 
 
 def go_to(page: str) -> None:
-    """Name the page that this run shows, and keep what was typed on the page before since that was last run."""
+    """Name the page that this run shows, and keep what was typed on the page before since that was last run.
+
+    Where a box has another default since the language or the model is another, the browser sends the former one once
+    more as it leaves: nobody typed that.
+    """
     for name, read in st.session_state.pop("typed", {}).items():
-        if (text := st.session_state.get(widget_key(name), read)) != read:
+        text = st.session_state.get(widget_key(name), read)
+        if text not in (read, st.session_state.get(_former_key(name))):
             _kept()[name] = text
     st.session_state.page = page
 
@@ -90,6 +95,10 @@ def _default_key(name: str) -> str:
     return f"default {widget_key(name)}"
 
 
+def _former_key(name: str) -> str:
+    return f"former {_default_key(name)}"
+
+
 def _left_at(name: str, asked: Any, default: Any) -> bool:
     """Return whether a widget was left at the default that it had before, and has another one now."""
     if linked() is not None:
@@ -108,6 +117,8 @@ def held(name: str, default: T, read: Callable[[Any], T | None], options: str, *
         name, default, read, options, rest: as of chosen.
     """
     value = chosen(name, default, read, options, **rest)
+    if (former := st.session_state.get(_default_key(name), default)) != default:
+        st.session_state[_former_key(name)] = former
     st.session_state[_default_key(name)] = default
     return put(name, value), value
 

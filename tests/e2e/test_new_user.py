@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.embeddings.neighbours import one_token
-from pages.kit.header import DEFAULT_TEXT
+from pages.kit.header import DEFAULT_TEXT, EXAMPLES
 from pages.kit.navigation import SECTIONS
 from pages.kit.number_format import percent, significant
 from pages.language import LANGUAGES, words
@@ -264,6 +264,16 @@ def test_a_sentence_is_translated(person: Person, model: str, text: str) -> None
     person.slides("translation.step", "Home")
     word, chance = found.words[0].removeprefix("␣"), f"{found.probabilities[0]:.2%}"
     person.sees(person.word("translation.came", step=0, word=word, chance=chance))
+
+
+def test_chinese_chosen_on_the_front_page_goes_along_with_a_sentence_that_the_model_reads(
+    page: Page, address: str
+) -> None:
+    reader = Person(page, address, "zh")
+    reader.goes_to("translation")
+    box = reader.page.get_by_role("textbox", name=reader.word("header.text"), exact=True)
+    expect(box).to_have_value(EXAMPLES["translation-zh-en"])
+    assert "text=" not in reader.page.url
 
 
 def test_a_gap_is_filled_in(person: Person) -> None:
