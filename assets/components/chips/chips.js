@@ -63,6 +63,8 @@ class Chips {
   constructor(parent) {
     this.source = el("p", "vt-source");
     this.source.dir = "auto";
+    const reach = () => { this.source.tabIndex = this.source.scrollHeight > this.source.clientHeight ? 0 : -1; };
+    new ResizeObserver(reach).observe(this.source); // the keyboard scrolls a long text
     this.readout = el("p", "vt-readout");
     this.readout.setAttribute("aria-live", "polite");
     this.rows = el("div", "vt-rows");
