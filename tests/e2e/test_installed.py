@@ -9,10 +9,10 @@ import venv
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from tests.helpers import ROOT
-from tests.helpers.browser import answering, browser_path, launch, visit
+from tests.helpers.browser import answering, visit
 
 pytestmark = pytest.mark.nightly
 ASKED = """
@@ -42,18 +42,13 @@ def test_python_finds_the_engine_and_the_models_that_come_with_it(installed: Pat
     assert shape[:2] == [1, 5]
 
 
-@pytest.mark.skipif(browser_path() is None, reason="no Chromium: install Debian's package chromium")
-def test_the_command_opens_the_app_which_keeps_what_is_made_in_the_home_folder(installed: Path) -> None:
+def test_the_command_opens_the_app_which_keeps_what_is_made_in_the_home_folder(own_page: Page, installed: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VITRINE_")}
     command = [str(installed / "env" / "bin" / "vitrine")]
-    with (
-        answering(command, installed / "log", cwd=installed, env=environment | {"HOME": str(installed)}) as (
-            address,
-            _,
-        ),
-        sync_playwright() as playwright,
+    with answering(command, installed / "log", cwd=installed, env=environment | {"HOME": str(installed)}) as (
+        address,
+        _,
     ):
-        page = launch(playwright).new_page()
-        visit(page, address, lang="en")
-        expect(page.get_by_text("positive").first).to_be_visible()
+        visit(own_page, address, lang="en")
+        expect(own_page.get_by_text("positive").first).to_be_visible()
     assert (installed / ".vitrine" / "key").is_file()
