@@ -1,5 +1,7 @@
 """Ablation, patching and steering give what a plain loop over torch's hooks gives."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -148,15 +150,30 @@ def test_a_patch_alone_takes_one_position_or_all_that_are_aligned(name: str) -> 
             assert changed(cases, Patch(site, other, head=1)) == pytest.approx(alone, abs=near(cases)), site
 
 
-@pytest.mark.parametrize("name", nightly_but([name for name in TRANSFORMERS if name != "translation"], GATE))
-def test_on_a_way_one_later_head_reads_a_head_of_the_other_text_and_all_others_are_held(name: str) -> None:
-    bundle, (text, other) = bundle_of(name), texts_of(name)
+ONE_STACK = nightly_but([name for name in TRANSFORMERS if name != "translation"], GATE)
+
+
+def asked_of_two(name: str) -> tuple[Bundle, dict[str, Any]]:
+    """Return a model of one stack, and what is asked of its two texts."""
+    bundle = bundle_of(name)
+    (stack,) = patched_stacks(bundle)
+    prompt, other = (Prompt(bundle, text, 20) for text in texts_of(name))
+    return bundle, {"prompt": prompt, "other": other, "stack": stack}
+
+
+def cases_of_two(bundle: Bundle) -> tuple[Cases, Cases, list[int], list[int]]:
+    """Return the first text, the second as it is asked for the same, and the aligned positions of both."""
     first, (stack,) = cases_of(bundle), patched_stacks(bundle)
-    second = donor_of(first, Prompt(bundle, other, 20))
+    second = donor_of(first, Prompt(bundle, texts_of(bundle.name)[1], 20))
     pairs = position_pairs(first, second, stack)
-    columns, rows = [one for one, _ in pairs], [two for _, two in pairs]
-    own, later = heads_in(bundle, stack)
-    asked = {"prompt": Prompt(bundle, text, 20), "other": Prompt(bundle, other, 20), "stack": stack}
+    return first, second, [one for one, _ in pairs], [two for _, two in pairs]
+
+
+@pytest.mark.parametrize("name", ONE_STACK)
+def test_on_a_way_one_later_head_reads_a_head_of_the_other_text_and_all_others_are_held(name: str) -> None:
+    bundle, asked = asked_of_two(name)
+    first, second, columns, rows = cases_of_two(bundle)
+    own, later = heads_in(bundle, asked["stack"])
     found = head_ways(**asked, layer=0, head=1)
     low, high = log_prob(second, bundle.model), log_prob(first, bundle.model)
 
@@ -181,15 +198,12 @@ def test_on_a_way_one_later_head_reads_a_head_of_the_other_text_and_all_others_a
     assert np.abs(found.ways).max() > apart, "a way on which nothing goes tells nothing"
 
 
-@pytest.mark.parametrize("name", nightly_but([name for name in TRANSFORMERS if name != "translation"], GATE))
+@pytest.mark.parametrize("name", ONE_STACK)
 def test_two_methods_are_a_head_set_to_zero_here_and_put_in_there(name: str) -> None:
-    bundle, (text, other) = bundle_of(name), texts_of(name)
-    first, (stack,) = cases_of(bundle), patched_stacks(bundle)
-    second = donor_of(first, Prompt(bundle, other, 20))
-    pairs = position_pairs(first, second, stack)
-    columns, rows = [one for one, _ in pairs], [two for _, two in pairs]
-    found = two_methods(prompt=Prompt(bundle, text, 20), other=Prompt(bundle, other, 20), stack=stack)
-    sites = heads_in(bundle, stack)
+    bundle, asked = asked_of_two(name)
+    first, second, columns, rows = cases_of_two(bundle)
+    found = two_methods(**asked)
+    sites = heads_in(bundle, asked["stack"])
     for place, (layer, head) in enumerate(found.heads):
         lost = log_prob(first, bundle.model) - by_hooks(first, {sites[layer]: without(head)})
         taken = found_at(bundle, sites[layer], *first.inputs)[:, :, columns]

@@ -28,6 +28,7 @@ LEAVES = {"residual": "residual", "attention": "self_attention.output", "feed_fo
 PARTS = ("query", "key", "value")
 ROUNDING = 1e-5  # of an activation's length, within which two readings of the same words differ
 LEAST_DIFFERENCE = 1e-3  # nats, below which there is nothing to share out
+Place = tuple[int | Sequence[int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,17 +323,17 @@ def _always(instead: Tensor) -> Edit:
     return lambda tensor: instead
 
 
-def _in_copies(cases: Cases, site: str, puts: Sequence[tuple[tuple[int, ...], Tensor]]) -> np.ndarray:
+def _in_copies(cases: Cases, site: str, puts: Sequence[tuple[Place, Tensor]]) -> np.ndarray:
     """Return ln p of the answer in copies of a text, in each of which one place of a site's tensor is another. # (put,)
 
     Args:
-        puts: for each copy the place after its number, and what stands there.
+        puts: for each copy the place after its number, which may be several positions, and what stands there.
     """
     found = []
     for begin in range(0, len(puts), at_once(cases)):
         part = puts[begin : begin + at_once(cases)]
 
-        def edit(tensor: Tensor, part: Sequence[tuple[tuple[int, ...], Tensor]] = part) -> Tensor:
+        def edit(tensor: Tensor, part: Sequence[tuple[Place, Tensor]] = part) -> Tensor:
             for copy, (place, value) in enumerate(part):
                 tensor[(copy, *place)] = value
             return tensor
@@ -393,16 +394,8 @@ def _exact_heads(
     n_heads, found = second.bundle.config.n_heads, []
     for site in counted(sites):
         taken = given[site][0]  # (head, pos, d_head)
-        for start in range(0, n_heads, at_once(second)):
-            part = list(range(n_heads))[start : start + at_once(second)]
-
-            def edit(heads: Tensor, part: list[int] = part, taken: Tensor = taken) -> Tensor:
-                for copy, head in enumerate(part):
-                    heads[copy, head, rows] = taken[head, columns]
-                return heads
-
-            found.append(run(second.repeated(len(part)), edits={site: edit})[0].log_prob)
-    return torch.cat(found).cpu().double().reshape(len(sites), n_heads), len(sites) * n_heads
+        found.append(_in_copies(second, site, [((head, rows), taken[head, columns]) for head in range(n_heads)]))
+    return torch.from_numpy(np.stack(found)), len(sites) * n_heads
 
 
 def _slopes(cases: Cases, sites: Sequence[str]) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
