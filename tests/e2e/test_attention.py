@@ -62,6 +62,7 @@ def test_every_head_is_repainted_chosen_and_its_numbers_are_the_models(page: Pag
     expect(large(page).locator(".vm-canvas")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_downloads_hold_the_numbers_on_the_screen_and_the_exported_page_works_alone(
     page: Page, address: str, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_strange_text_is_shown_and_never_executed(page: Page, address: str) -> N
         assert page.evaluate("() => window.hacked === undefined")
 
 
+@pytest.mark.nightly
 def test_a_text_that_cannot_be_read_leaves_the_last_picture_pale_and_says_so(page: Page, address: str) -> None:
     visit(page, address, "attention", text=TEXT)
     wait_painted(page, f"0.0|{TEXT}")

@@ -84,6 +84,7 @@ def test_text_and_language_follow_from_page_to_page(page: Page, address: str) ->
     expect(page.get_by_role("textbox").first).to_have_value("another text")
 
 
+@pytest.mark.nightly
 def test_back_returns_to_the_page_before_as_it_was_left_and_a_change_is_no_step(own_page: Page, address: str) -> None:
     page = own_page
     visit(page, address, "tokens")

@@ -48,7 +48,7 @@ TEXTS = {
     "gpt": ("Lily was in the shop, and", "Tom was in the shop, and"),
     "sentiment-zh": ("这家饭店很好。", "这家饭店很差。"),
 }
-GATE = [("sentiment", "changed"), ("gpt", "read")]
+GATE = [("gpt", "read")]
 
 
 @pytest.mark.parametrize(("name", "role"), nightly_but(product(TEXTS, ("read", "changed")), GATE))

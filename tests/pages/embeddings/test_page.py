@@ -131,6 +131,7 @@ def test_the_glass_shows_the_embeddings_own_tensors() -> None:
     assert any("token_embedding" in str(option) for box in app.selectbox for option in box.options)
 
 
+@pytest.mark.nightly
 def test_every_script_repeats_its_numbers() -> None:
     bundle = open_bundle("sentiment")
     answers = (

@@ -205,6 +205,7 @@ def test_another_sentence_asks_for_another_prediction(name: str) -> None:
     assert asks(app)[0].value is None
 
 
+@pytest.mark.nightly
 def test_the_scripts_compute_the_same() -> None:
     here = arguments()
     for answer in (

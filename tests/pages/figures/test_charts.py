@@ -79,6 +79,7 @@ def test_pictures_are_of_their_kind_and_hold_the_words() -> None:
     assert "<img" not in drawing
 
 
+@pytest.mark.nightly
 def test_a_picture_says_what_it_shows_and_of_what() -> None:
     about = ("A title " * 20, "model m · layer 1", f"“{one_line(ATTACK)}”", f"“{one_line('שלום 你好 ' * 30)}”")
     drawing = to_svg(chart(), about)

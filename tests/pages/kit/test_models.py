@@ -26,7 +26,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("model", list(SHAPES))
-@pytest.mark.parametrize("part", ["curves", "neurons", "dead", "swap"])
+@pytest.mark.parametrize("part", nightly_but(["curves", "neurons", "dead", "swap"], ["neurons", "swap"]))
 def test_the_feed_forward_page_reads_them(model: str, part: str) -> None:
     app = run("feed_forward", model=model, text="a glass box a glass bell", feed_forward_part=part)
     if asks(app):
@@ -109,7 +109,7 @@ def played(page: str, part: str, *, text: str = TEXT, **query: str) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize(("page", "part"), ALL)
+@pytest.mark.parametrize(("page", "part"), nightly_but(ALL, ALL[::3]))
 def test_a_gpt_is_read_in_chinese(page: str, part: str) -> None:
     app = played(page, part, model="tiny-gpt", lang="zh")
     assert words("zh")["outcome.needs_head"].partition("{")[0] not in told(app)
@@ -122,7 +122,7 @@ def test_a_bert_guesses_behind_a_mask(page: str, part: str) -> None:
 
 
 @pytest.mark.parametrize("kind", nightly_but(["encoder", "tagger"], ["encoder"]))
-@pytest.mark.parametrize(("page", "part"), ALL)
+@pytest.mark.parametrize(("page", "part"), nightly_but(ALL, ALL[1::3]))
 def test_an_encoder_says_what_it_cannot(page: str, part: str, kind: str) -> None:
     said = told(played(page, part, model=f"tiny-{kind}"))
     if (page, part) in CONCLUDING and page != "norm":

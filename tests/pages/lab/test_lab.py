@@ -72,7 +72,7 @@ def read_here() -> Prompt:
 EVERY = [(number + place, part, model) for number, part in enumerate(PARTS) for place, model in enumerate(TEXTS)]
 
 
-@pytest.mark.parametrize(("turn", "part", "model"), nightly_but(EVERY, lambda case: case[0] % 3 == 0))
+@pytest.mark.parametrize(("turn", "part", "model"), nightly_but(EVERY, lambda case: case[0] % 6 == 0))
 def test_every_part_opens_on_every_kind_of_model(turn: int, part: str, model: str) -> None:
     app = lab(part, model, lab_other=OTHERS[model], shown="lab_patch", lang="zh" if model == "gpt" else "en")
     assert not app.exception, [one.message for one in app.exception]

@@ -145,6 +145,7 @@ def test_the_glass_shows_the_chosen_model(model: str) -> None:
     assert not app.error
 
 
+@pytest.mark.nightly
 def test_the_scripts_compute_the_same() -> None:
     bundle = open_bundle("sentiment")
     given = {"prompt": Prompt(bundle, TEXT, 14)}
