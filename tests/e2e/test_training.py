@@ -144,7 +144,7 @@ def test_both_models_of_a_change_since_2017_are_trained_and_stand_side_by_side(
 ) -> None:
     page.goto(f"{address}/since?since_rung={rung}&model=gpt&lang=en")
     settle(page)
-    page.get_by_role("button", name="lower loss").click()
+    page.get_by_role("radio", name="lower loss").click()
     expect(page.get_by_text(re.compile(r"95 % interval .* 3 seeds"))).to_be_visible()
     page.get_by_role("button", name="Train both now").click()
     page.wait_for_url(re.compile("/compare"))
