@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from pages.kit.heavy import pool
-from pages.kit.heavy_process import give_back_memory
+from pages.kit.heavy_process import give_back_memory, share_arenas
 from pages.kit.models import READERS, leave_out, open_bundle, shipped_names
 from pages.kit.runs import start_waiting, stop_launching
 from pages.kit.uploads import UploadBounds
@@ -97,6 +97,7 @@ def _hear_of_stopping() -> None:
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
     """Warm up, serve, and tidy now and then."""
+    share_arenas()
     os.umask(0o077)  # no other user of this machine reads rooms, lectures, runs and opened models
     for root in (default_root(), opened_root()):
         sweep(root)
