@@ -153,6 +153,14 @@ def test_no_channel_of_a_chart_is_a_bare_string() -> None:
     assert not [(name_of(path), facts(path).bare) for path in sources("pages") if facts(path).bare]
 
 
+DRAWN_BY = {"pages/kit/charts.py", "pages/compare/pair.py", "pages/embeddings/map.py"}
+
+
+def test_charts_are_drawn_where_their_files_are_offered() -> None:
+    draws = re.compile(r"\.(altair|vega_lite|plotly|line|bar|scatter|area)_chart\(")
+    assert {name_of(path) for path in sources("pages") if draws.search(path.read_text(encoding="utf-8"))} == DRAWN_BY
+
+
 def test_the_library_never_unpickles_or_executes() -> None:
     banned = re.compile(r"\b(pickle\b|torch\.load\b|eval\(|exec\(|os\.system\b|yaml\.load\b)")
     read = {path: path.read_text(encoding="utf-8") for path in sources("transformer_core")}
