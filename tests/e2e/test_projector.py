@@ -81,6 +81,11 @@ def test_a_clicker_home_end_and_numbers_find_their_scene_whose_question_is_asked
     expect(covered).to_have_count(0)
     page.keyboard.press("ArrowUp")
     expect(page.locator(".measured")).to_have_count(0)
+    notes = notes_of(page)
+    expect(notes.locator("h1")).to_contain_text(scenes[7].title)
+    notes.locator("h1").click()
+    notes.keyboard.press("PageUp")
+    expect(page.locator("h1")).to_have_text(scenes[6].title)
 
 
 @pytest.mark.nightly

@@ -39,7 +39,7 @@ from transformer_core.analysis.lab.changes import (
 from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
 from transformer_core.analysis.lab.changes import Change as LabChange
 from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
-from transformer_core.analysis.lab.heads_off import all_heads, compare_ablations, head_boards
+from transformer_core.analysis.lab.heads_off import ENOUGH, all_heads, compare_ablations, few_heads, head_boards
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, judged_continuations, written_with
 from transformer_core.analysis.lab.patching import (
     PARTS,
@@ -368,3 +368,12 @@ def test_continuations_are_judged_pair_by_pair() -> None:
     for wrong in ({"judge": bundle}, {"label": 2}, {"count": 1}):
         with pytest.raises(ValueError, match="must be"):
             judged_continuations(**(asked | {"label": 1, "count": 3} | wrong))
+
+
+def test_so_many_heads_are_enough_as_each_curve_says() -> None:
+    bundle = bundle_of("classifier")
+    found = few_heads(prompt=Prompt(bundle, texts_of("classifier")[0], bundle.config.max_len))
+    for curve, enough in zip(found.kept, found.enough, strict=True):
+        fallen = [off for off, height in zip(found.off, curve, strict=True) if height < ENOUGH * curve[0]]
+        most_off = max(off for off in found.off if not fallen or off < fallen[0])
+        assert enough == len(all_heads(bundle)) - most_off
