@@ -15,7 +15,7 @@ import torch
 from hypothesis import settings
 
 from pages.kit.asking import forget_answers
-from pages.kit.heavy_process import give_back_memory, share_arenas
+from pages.kit.heavy_process import give_back_memory
 from pages.kit.models import forget_models
 from tests import helpers
 from tests.helpers import ROOT
@@ -24,7 +24,6 @@ from tests.helpers.pretend_device import register
 settings.register_profile("gate", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile("nightly", deadline=None, derandomize=True, max_examples=200)
 torch.set_num_threads(1)
-share_arenas()
 FIRST = ("e2e", "processes", "pages")
 NUMBERS = count()
 

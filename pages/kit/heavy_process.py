@@ -72,15 +72,18 @@ M_ARENA_MAX, ARENAS = -8, 2  # the first is mallopt's number
 
 def share_arenas() -> None:
     """Let all threads take memory from two arenas of the C library; by default each core brings eight, seldom full."""
-    with suppress(OSError, AttributeError, TypeError):  # glibc alone has it
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, ARENAS)
+    _ask_glibc("mallopt", M_ARENA_MAX, ARENAS)
 
 
 def give_back_memory() -> None:
     """Collect garbage, and hand back to the machine what the C library keeps of freed tensors: hundreds of MB."""
     gc.collect()
-    with suppress(OSError, AttributeError, TypeError):  # glibc alone has it
-        ctypes.CDLL(None).malloc_trim(0)
+    _ask_glibc("malloc_trim", 0)
+
+
+def _ask_glibc(name: str, *given: int) -> None:
+    with suppress(OSError, AttributeError, TypeError):  # no other C library has it
+        getattr(ctypes.CDLL(None), name)(*given)
 
 
 _open = lru_cache(maxsize=4)(Place.open)

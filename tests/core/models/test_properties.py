@@ -100,7 +100,10 @@ def test_later_tokens_leave_earlier_outputs_the_same(kind, changes, path):
         return model(*((ids, *before) if kind is Decoder else (*before, ids)), **path())[:, :3]
 
     honest, cheat = made(kind, **CHANGES[changes]), made(kind, **CHANGES[changes], causal=False)
-    close(first_positions(honest, changed), first_positions(honest, last), atol=2e-6)  # experts take other batches
+    if honest.config.n_experts:  # an expert's products round by how many tokens chose it
+        honest, cheat = honest.double(), cheat.double()
+        before = [one.double() if one.is_floating_point() else one for one in before]
+    close(first_positions(honest, changed), first_positions(honest, last), atol=1e-6)
     assert not torch.allclose(first_positions(cheat, changed), first_positions(cheat, last), atol=1e-2)
 
 

@@ -60,6 +60,15 @@ def test_every_step_of_the_head_in_the_link_is_shown(language: str, step: str) -
     assert app.session_state["head@attention"] == "2"
 
 
+TEXTS = ("a", "😀😀", "هذا فيلم جيد", "[PAD]", "[MASK] " * 130, "[CLS] [SEP] " * 80, "unwatchability " * 60)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "text"), [*zip(cycle(PARTS), TEXTS, strict=False)])
+def test_any_text_is_read(name: str, text: str) -> None:
+    assert not show_all(part(name, text=text)).exception
+
+
 @pytest.mark.parametrize(
     ("name", "control", "value", "shown"),
     [

@@ -12,7 +12,7 @@ from pages.bert.gelu import used_alike
 from pages.kit.asking import ask
 from pages.kit.models import MORE_MODELS, open_bundle
 from pages.kit.number_format import percent, significant
-from pages.language import words
+from pages.language import prose, words
 from tests.helpers.engine import lively
 from tests.helpers.pages import asks, metrics, minus, repeats, run, told
 from transformer_core.analysis.arithmetic import tensor_of
@@ -35,6 +35,7 @@ SHAPES = {
     "bert-bare": {"n_segments": 0, "pair_head": False, "tied_output": False},
 }
 TEXT, SECOND = TEXTS[0], TEXTS[1]
+PARTS = ("fill", "layers", "pair", "segments", "tied", "recipe")
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,16 @@ def opened(part: str = "fill", **query: str) -> AppTest:
     app = run("bert", **{"model": MODEL, "text": TEXT, "bert_second": SECOND, "bert_part": part} | query)
     assert not app.exception, app.exception
     return app
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("language", "model"), [("en", MODEL), ("zh", "bert-post")])
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_opens_in_both_languages_for_both_norm_orders(part: str, language: str, model: str) -> None:
+    app = opened(part, lang=language, model=model, glass_open="true")
+    said = prose(language, "bert")
+    assert said.get(f"look_{part}", said.get(part)) in told(app)
+    assert not app.error
 
 
 def test_the_last_word_is_hidden_at_first_and_its_numbers_are_the_model_s() -> None:
@@ -171,6 +182,41 @@ def test_the_recipe_is_drawn_again_and_its_use_measured() -> None:
 @pytest.mark.parametrize(("part", "key"), [("pair", "no_pair_head"), ("segments", "needs_segments")])
 def test_a_part_that_the_model_lacks_says_so(part: str, key: str) -> None:
     assert words("en")[f"bert.{key}"].format(name="bert-bare") in told(opened(part, model="bert-bare"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"bert_hidden": "99"},
+        {"bert_hidden": "<b>", "bert_part": "layers"},
+        {"bert_hidden": "0.1"},
+        {"bert_part": "x"},
+        {"bert_mask": "77", "bert_part": "tied", "bert_word": "-1"},
+        {"bert_second": "", "bert_part": "pair"},
+        {"bert_second": "x" * 2_001, "bert_part": "segments"},
+        {"bert_second": "long " * 90, "bert_part": "pair"},
+        {"bert_pair_token": "٣", "bert_part": "pair"},
+        {"bert_seed": "1e9", "bert_percent": "nan", "bert_part": "recipe"},
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_raise_nothing(query: dict[str, str]) -> None:
+    opened(**{"part": query.get("bert_part", "fill")} | query)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        *[("fill", text) for text in ("🙂", "[CLS] [SEP]", "\u200b")],
+        *[("layers", text) for text in ("电影很好看", "[MASK]", "a dog " * 90)],
+        *[("pair", text) for text in ("مرحبا بالعالم", "[MASK]", "a dog " * 90)],
+        *[("recipe", text) for text in ("a", "[MASK]", "\u200b")],
+    ],
+)
+def test_any_text_is_read(part: str, text: str) -> None:
+    opened(part, text=text)
 
 
 def test_the_glass_reads_the_masked_sentence() -> None:

@@ -27,7 +27,7 @@ from tests.helpers.figures import ENGLISH_WORDS
 from tests.helpers.pages import asks, first_screen, matrices, metrics, minus, repeats, run, told
 from transformer_core.analysis.gpt.cache import kept_of_text
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
-from transformer_core.analysis.gpt.continuation import greedy_loop, written_on
+from transformer_core.analysis.gpt.continuation import MOST_STEPS, greedy_loop, written_on
 from transformer_core.analysis.gpt.draft import drafted
 from transformer_core.analysis.gpt.lens import logit_lens
 from transformer_core.analysis.gpt.next_token import drawn, expected, redrawn, surprisals
@@ -241,6 +241,20 @@ def test_what_a_changed_word_moves_is_shown_with_the_mask_and_without_it() -> No
     off = without_mask(**asked())
     assert f"**{off.mean_unmasked:.2f}**" in told(app)
     assert not app.exception
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("part", "query"),
+    [
+        ("write", {"gpt_steps": "1e9", "gpt_choices": "0.999999_5"}),
+        ("write", {"gpt_steps": str(MOST_STEPS + 1), "gpt_choices": "<b>", "gpt_how": "beam"}),
+        ("write", {"gpt_step": "99", "gpt_steps": "5"}),
+    ],
+    ids=str,
+)
+def test_odd_values_in_the_link_raise_nothing(part: str, query: dict[str, str]) -> None:
+    opened(part, **query)
 
 
 def test_every_tensor_can_be_looked_at_under_the_glass() -> None:

@@ -259,7 +259,7 @@ def test_without_a_network_a_name_is_refused_in_words(monkeypatch, opened, tmp_p
     assert opened.all() == {}
 
 
-@pytest.mark.parametrize("query", [{"my_model_from": "x' --"}, {"model": "run:zzzz"}])
+@pytest.mark.parametrize("query", [{"model": "nowhere"}, {"my_model_from": "x' --"}, {"model": "run:zzzz"}])
 def test_an_odd_link_shows_a_toast(query) -> None:
     app = run("my_model", **query)
     assert not app.exception

@@ -46,6 +46,19 @@ def test_any_size_of_the_matrix_is_drawn(part: str, length: str, width: str) -> 
     assert app.slider(key=f"positions_{part}length@positions").value == int(length)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"positions_part": "[x](https://example.org)"},
+        {"positions_dims": "1.2.900.x.-3.٣"},
+    ],
+)
+def test_odd_links_are_answered_in_words(query: dict[str, str]) -> None:
+    app = run("positions", **query)
+    assert not app.exception
+    assert "](http" not in told(app)
+
+
 def test_sliders_and_curves_move_the_matrix() -> None:
     app = page()
     app.slider(key="positions_length@positions").set_value(100).run()

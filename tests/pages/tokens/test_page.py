@@ -13,6 +13,27 @@ from transformer_core.analysis.words.tokenizer_comparison import cut_sentence
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
+AWKWARD = {
+    "family": "👨\u200d👩\u200d👧\u200d👦",
+    "flags": "🇨🇳🇩🇪",
+    "hebrew": "שלום לכולם",
+    "control": "a\x07b\u202ec\x1b[31m",
+    "word": "x" * 1_990,
+    "chinese": "这部电影没有一个空格所以要自己找词" * 4,
+    "markup": "<b>bold</b> **bold** [link](https://example.org) `code` $x$",
+    "special": "[MASK] [UNK] [PAD]",
+    "blanks": "  a   b  ",
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("part", "name"), [*(("split", name) for name in AWKWARD), ("merges", "control"), ("one_hot", "family")]
+)
+def test_any_text_is_shown(part: str, name: str) -> None:
+    app = run("tokens", tokens_part=part, text=AWKWARD[name])
+    assert not app.exception
+    assert not app.error
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 5_000], ids=["empty", "blank", "word"])

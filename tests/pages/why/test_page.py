@@ -28,6 +28,17 @@ from transformer_core.layers.attention import dot_product_scores
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
+NAMES = (
+    *("scaling", "heads", "projections", "symmetry", "values"),
+    *("scorings", "cost", "positions", "residuals", "gates"),
+)
+TRAINED = ("values", "positions")  # these train a model, which another test does
+PARTS = (
+    {"why": "scaling", "why_scaling_on": "sentence"},
+    {"why": "heads", "why_heads_part": "cost"},
+    {"why": "cost", "why_cost_along": "width"},
+    {"why": "gates", "why_gates_part": "sentence"},
+)
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +51,24 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(short, "SMALL", small)
     monkeypatch.setattr(joined, "STEPS", 16)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("language", "query"),
+    [
+        *(("zh", query) for query in (*({"why": name} for name in NAMES if name not in TRAINED), *PARTS)),
+        *(("en", {"why": name}) for name in ("heads", "cost", "residuals")),
+    ],
+    ids=str,
+)
+def test_every_question_shows_its_picture_at_once(language: str, query: dict[str, str]) -> None:
+    app = run("why", lang=language, text=TEXT, shown=f"why_{query['why']}", **query)
+    assert not app.exception
+    assert not app.error
+    assert not app.toast
+    assert "{" not in told(app)
+    assert app.get("vega_lite_chart") or app.get("bidi_component")
 
 
 def test_the_measurement_is_shown_after_a_prediction() -> None:
@@ -134,6 +163,27 @@ def test_times_are_measured_again_on_request() -> None:
     app.button(key="why_scorings_measurement_again").click().run()
     assert not app.exception
     assert app.session_state["why_scorings_measurement"] == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("heads", text) for text in ("a", "😀😀", "مرحبا", "无聊的电影", "[PAD] [PAD]", "bore " * 200)),
+        *(
+            (name, text)
+            for name in ("projections", "symmetry", "gates")
+            for text in ("a", "[PAD] [PAD]", "bore " * 200)
+        ),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_any_text_gets_an_answer(name: str, text: str) -> None:
+    app = run("why", why=name, text=text, shown=f"why_{name}")
+    assert not app.exception
+    assert not app.error
+    assert words("en")["try.shown"].split(":")[0] in told(app)
+    assert "nan" not in told(app)
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,9 @@ def written_with(
     found = changes_of(changes)
     cases = one_case(prompt=prompt)
     drawn = random_like(found, cases, 1, seed)
-    before, after, *random = (_write(cases, these, most, temperature, seed) for these in ((), found, *drawn))
+    before, after, *random = (
+        _write(cases, these, model_with(these, prompt.bundle), most, temperature, seed) for these in ((), found, *drawn)
+    )
     return TwoTexts(before, after, random[0] if drawn else None)
 
 
@@ -339,7 +341,7 @@ def judged_continuations(
     texts: list[list[str]] = [[] for _ in ways]
     for place in counted(range(count)):
         for way, (these, model) in zip(texts, ways, strict=True):
-            way.append(prompt.encoding.text + _write(cases, these, most, temperature, seed + place, model=model))
+            way.append(prompt.encoding.text + _write(cases, these, model, most, temperature, seed + place))
     scores = np.array([[_score(judge, text, label) for text in way] for way in texts])
     moves = [paired(scores[0], one, np.ones(count)) for one in scores[1:]]
     return JudgedTexts(scores, tuple(map(tuple, texts)), moves[0], moves[1] if len(moves) > 1 else None)
@@ -349,17 +351,9 @@ def _score(judge: Bundle, text: str, label: int) -> float:
     return float(read(judge, judge.tokenizer.encode(text, max_len=judge.config.max_len), sites=()).probabilities[label])
 
 
-def _write(
-    cases: Cases,
-    changes: Sequence[Change],
-    most: int,
-    temperature: float,
-    seed: int,
-    *,
-    model: nn.Module | None = None,
-) -> str:
+def _write(cases: Cases, changes: Sequence[Change], model: nn.Module, most: int, temperature: float, seed: int) -> str:
     bundle, token_ids = cases.bundle, cases.inputs[0]
-    edited = Edited(model_with(changes, bundle) if model is None else model, edits_of(changes, cases))
+    edited = Edited(model, edits_of(changes, cases))
     steps: Iterator[WrittenToken]
     if bundle.reader.asks == "words":
         ends = {"bos_id": bundle.tokenizer.bos_id, "eos_id": bundle.tokenizer.eos_id}
