@@ -127,13 +127,13 @@ def _truth(found: Filled, row: int) -> None:
     if found.true_ids[row] < 0:
         say(t("bert.typed_told"))
         return
-    word, chance, rank = st.columns(3)
+    word, chance, rank = st.columns([2, 1.4, 1.1])  # of which a word is the widest
     say_number(t("bert.true_word"), found.true_labels[row], at=word)
     say_number(t("bert.true_probability"), percent(found.true_probabilities[row]), at=chance)
     say_number(t("bert.true_rank"), f"{int(found.true_ranks[row]):,}", at=rank)
     right = found.true_ranks[row] == 1
     values: dict[str, Any] = {"guess": plain(found.labels[row][0]), "vocabulary": f"{found.vocabulary:,}"}
-    say(t("bert.told_right" if right else "bert.told_wrong", word=plain(found.true_labels[row]), **values))
+    say(t("bert.told_right" if right else "bert.told_wrong", **values))  # the true word stands above
 
 
 @experiment("bert_hardest_open", "bert.try_hardest")

@@ -224,6 +224,6 @@ export function buildTable(figure, panel) {
     body.append(line);
   }
   if (note) caption.append(` (${note})`);
-  if (figure.panels.length > 1) caption.append(` (${figure.strings.table_another})`);
+  if (figure.panels.length > 1) caption.append(el("div", "", figure.strings.table_another));
   return el("table", "", caption, el("thead", "", top), body);
 }
