@@ -270,9 +270,9 @@ TEXTS = [(text, number, *screen) for number, screen in enumerate(SCREENS) for te
 
 
 def in_turn(case: tuple) -> bool:
-    """Tell whether the gate runs a case: the texts take turns over every third part; one header reads them all."""
+    """Tell whether the gate runs a case: the texts take turns over every fifth part; one header reads them all."""
     text, number, *_ = case
-    return text == ODD_TEXTS[number // 3 % len(ODD_TEXTS)] and number % 3 == 0
+    return text == ODD_TEXTS[number // 5 % len(ODD_TEXTS)] and number % 5 == 0
 
 
 @pytest.mark.parametrize(("text", "number", "page", "part"), nightly_but(TEXTS, in_turn))
