@@ -50,21 +50,28 @@ def on_off_board(
 
 
 def head_scatter(
-    across: np.ndarray, up: np.ndarray, names: Sequence[str], words: Mapping[str, str], *, named: int = 2
+    across: np.ndarray,
+    up: np.ndarray,
+    names: Sequence[str],
+    words: Mapping[str, str],
+    *,
+    bounds: np.ndarray | None = None,
+    named: int = 2,
 ) -> Filled:
     """Draw each head by two measures of what it does, beside the line where both agree.
 
     Shapes:
-        across, up: (head,), in nats
+        across, up: (head,), in nats; bounds: (2, head), of up, where it is an estimate
 
     Args:
         words: across, up, head.
         named: how many heads of each measure have their name beside them, those that count most.
     """
     shown = sorted({place for one in (across, up) for place in np.argsort(-np.abs(one))[:named].tolist()})
+    bounds = np.stack((up, up)) if bounds is None else bounds
     ends = [float(min(across.min(), up.min(), 0.0)), float(max(across.max(), up.max(), 0.0))]
     rows = {
-        "heads": records(across=across, up=up, head=list(names)),
+        "heads": records(across=across, up=up, head=list(names), low=bounds[0], high=bounds[1]),
         "named": records(across=across[shown], up=up[shown], head=[names[place] for place in shown]),
         "alike": records(across=ends, up=ends),
     }
@@ -82,8 +89,11 @@ def _scatter(across: str, up: str, head: str) -> Chart:
         alt.Tooltip("up:Q", title=up, format="+.3f"),
     ]
     dots = named("heads").mark_point(filled=True, size=70, opacity=0.8, color=HUES["query"])
+    spread = named("heads").mark_rule(color=HUES["query"], opacity=0.5).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     name = named("named").mark_text(align="left", dx=8, color=HUES["query"])
-    return alt.layer(alike, dots.encode(x=x, y=y, tooltip=about), name.encode(x=x, y=y, text=alt.Text("head:N")))
+    return alt.layer(
+        alike, spread, dots.encode(x=x, y=y, tooltip=about), name.encode(x=x, y=y, text=alt.Text("head:N"))
+    )
 
 
 def patch_figure(

@@ -1,8 +1,10 @@
-"""Heads off: any number of heads, to zero or to their mean; and how few are enough."""
+"""Heads off: any number of heads, to zero, to their mean or to what they write for another text; how few are enough."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from textwrap import shorten
+from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
@@ -11,7 +13,7 @@ from pages.figures.curves import Side, curves
 from pages.hall.tour import begin_tour
 from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
-from pages.kit.controls import Choice, Kept, Values
+from pages.kit.controls import Choice, Kept, Slider, Values
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
 from pages.kit.live import Live
@@ -35,18 +37,20 @@ from pages.lab.outcome import (
 from pages.lab.text_set import show_set
 from pages.language import plain, strings, t
 from pages.room import Part
-from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.lab.changes import Code, attentions
+from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.heads_off import (
     ORDERS,
     Boards,
     FewHeads,
+    LabAblation,
     TwoAblations,
+    attentions,
     compare_ablations,
+    drawn_texts,
     few_heads,
     head_boards,
 )
-from transformer_core.analysis.lab.intervention import Effect
+from transformer_core.analysis.lab.intervention import Effect, resampled
 from transformer_core.analysis.lab.text_sets import Among
 
 LECTURE = "the_lab"
@@ -70,16 +74,26 @@ def _heads_of(view: View, text: str) -> Heads:
     return {one for one in heads_in(text) if one[0] in kinds and one[1] < layers and one[2] < heads}
 
 
-HOW = Choice[Ablation]("lab_how", ("zero", "mean"), label="lab.how", words="lab.how_{}")
+def _drawn_from(view: View) -> int:
+    """Return how many other texts there are to resample from; 1 where none is asked for, or none can be read."""
+    if HOW.read(view) == "resample":
+        with suppress(ValueError):  # told where the answer is
+            return len(drawn_texts(view.bundle))
+    return 1
+
+
+HOW = Choice[LabAblation]("lab_how", get_args(LabAblation), label="lab.how", words="lab.how_{}")
+DRAW = Slider("lab_draw", 1, _drawn_from, 1, label="lab.draw")
 KIND = Choice("lab_kind", lambda view: tuple(attentions(view.bundle)), label="lab.kind", words="lab.kind_{}")
 OFF = Kept("lab_off", parse=_heads_of)
+WAY = Choice[LabAblation]("lab_way", ("mean", "resample"), label="lab.way", words="lab.how_{}")
 FEW_ON = Choice("lab_on", ("text", "set"), label="lab.few_on", words="lab.few_{}")
 
 
 def _changes(view: View, values: Values) -> tuple[Code, ...]:
     """Return the heads that are off as changes."""
-    scopes, how = attentions(view.bundle), values[HOW]
-    return tuple(("head", scopes[kind][layer], head, how) for kind, layer, head in sorted(values[OFF]))
+    scopes, how = attentions(view.bundle), (values[HOW], values[DRAW] - 1)
+    return tuple(("head", scopes[kind][layer], head, *how) for kind, layer, head in sorted(values[OFF]))
 
 
 def _keep(off: Heads) -> None:
@@ -87,12 +101,13 @@ def _keep(off: Heads) -> None:
 
 
 def _asked(view: View, values: Values) -> dict[str, Any]:
-    return {"prompt": view.prompt, "answer": measured(view, values), "how": values[HOW]}
+    how = {"how": values[HOW], "draw": values[DRAW] - 1}
+    return {"prompt": view.prompt, "answer": measured(view, values), **how}
 
 
 def _board(view: View, values: Values, answer: Answer[Boards]) -> Picture:
     off, kind = values[OFF], values[KIND]
-    version = f"{sorted(off)}|{values[HOW]}|{kind}|{view.encoding.text}"
+    version = f"{sorted(off)}|{values[HOW]}|{values[DRAW]}|{kind}|{view.encoding.text}"
     words, ui = strings("lab_heads"), strings("matrix") | strings("lab_board")
     board = on_off_board(answer.value.change[kind], kind, off, words, ui, version=version)
     return Picture(f"lab_board_{kind}", board, answer, {"kind": kind}, pins=False)
@@ -117,6 +132,7 @@ def _show(view: View) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         show_answer(view)
         HOW.show()
+        DRAW.show(view)
         if len(kinds) > 1:
             KIND.show(view)
         if st.button(t("lab.six"), icon=":material/tour:", type="tertiary", key="lab_six"):
@@ -131,6 +147,8 @@ def _show(view: View) -> None:
     named = ", ".join(head_name(*one) for one in sorted(off)[:6]) + (" …" if len(off) > 6 else "")
     show_effect(view, effect, what=t("lab.what_heads", heads=named, how=t(f"lab.how_{values[HOW]}")), part="heads")
     _show_board(view, values, effect.value)
+    if values[HOW] == "resample":
+        _show_draws(view, values, changes)
     show_words(view, effect)
     among = show_set(view)
     show_on_set(view, changes, among, key="heads")
@@ -178,6 +196,21 @@ def _show_board(view: View, values: Values, effect: Effect) -> None:
         say(t(f"lab.together_{adds_up(together, apart)}", count=len(off), **numbers), small=True)
 
 
+def _show_draws(view: View, values: Values, changes: tuple[Code, ...]) -> None:
+    """Say which text the heads that are off write for, and what they do over all such texts."""
+    text = t(
+        "lab.drawn",
+        number=values[DRAW],
+        text=shorten(drawn_texts(view.bundle)[values[DRAW] - 1], 100, placeholder=" …"),
+    )
+    if changes:
+        answer = measured(view, values)
+        found = ask_once(resampled, prompt=view.prompt, changes=changes, answer=answer).value.moved
+        numbers = {"mean": signed_nats(found.moved), "low": signed_nats(found.low), "high": signed_nats(found.high)}
+        text += " " + t("lab.over_draws", count=_drawn_from(view), **numbers)
+    say(text, small=True)
+
+
 def agreement_of(r: float) -> str:
     """Return how alike both ways of switching heads off are: closely, loosely or hardly."""
     return "closely" if r >= CLOSE else "loosely" if r >= LOOSE else "hardly"
@@ -185,29 +218,32 @@ def agreement_of(r: float) -> str:
 
 @experiment("lab_ways", "lab.ways", icon=":material/scatter_plot:")
 def _show_ways(view: View, asked: dict[str, Any]) -> None:
-    """Compare heads set to zero with heads set to their mean, one by one."""
+    """Compare heads set to zero with heads set to their mean, or resampled, one by one."""
+    asked = asked | {"how": (how := WAY.show())}
     options = options_of("lab.ways_{}", ("closely", "loosely", "hardly"))
-    cover = ask_first(t("lab.ways_ask"), options, name="lab_ways", about=view.bundle.name)
+    cover = ask_first(t("lab.ways_ask"), options, name="lab_ways", about=f"{view.bundle.name} {how}")
     with cover.picture():
         answer = awaited_or_why(compare_ablations, t("lab.reading_heads"), key="lab_ways", **asked)
         if answer is not None:
             found: TwoAblations = answer.value
             names = [head_name(*head) for head in found.heads]
-            chart = head_scatter(found.zero, found.mean, names, strings("lab_ways"))
+            words = strings("lab_ways") | {"up": t(f"lab.how_{how}")}
+            chart = head_scatter(found.zero, found.other, names, words, bounds=found.bounds)
             show_chart(chart, answer, key="lab_ways_dots", stem="lab_zero_and_mean", label=t("lab.ways"))
-            say(t("lab.ways_note"), small=True)
+            say(t(f"lab.ways_note_{how}", count=found.draws), small=True)
     if answer is None:
         return
     if not np.isfinite(found.r):
         st.info(t("lab.ways_flat"), icon=":material/info:")
         return
-    apart = int(np.abs(found.zero - found.mean).argmax())
+    apart = int(np.abs(found.zero - found.other).argmax())
     numbers = {
         "r": minus(f"{found.r:+.2f}"),
         "without": minus(f"{found.r_without:+.2f}") if np.isfinite(found.r_without) else "–",
         "rho": minus(f"{found.order.rho:+.2f}"),
         "zero": minus(f"{found.zero[apart]:+.2f}"),
-        "mean": minus(f"{found.mean[apart]:+.2f}"),
+        "other": minus(f"{found.other[apart]:+.2f}"),
+        "how": t(f"lab.how_{how}"),
     }
     most, other = (head_name(*found.heads[place]) for place in (found.most, apart))
     cover.judge(agreement_of(found.r), t("lab.ways_said", count=len(names), most=most, head=other, **numbers))
@@ -258,4 +294,4 @@ def _draw_few(answer: Answer[FewHeads], on: str) -> None:
     say(t("lab.few_note", passes=f"{found.passes:,}"), small=True)
 
 
-HEADS = Part("lab", "heads", _show, _picture, (HOW, KIND, OFF, *ANSWERS), sites=None)
+HEADS = Part("lab", "heads", _show, _picture, (HOW, DRAW, KIND, OFF, *ANSWERS), sites=None)

@@ -26,7 +26,7 @@ from pages.lab.outcome import (
 )
 from pages.language import joined, plain, strings, t
 from pages.room import Part
-from transformer_core.analysis.lab.changes import attentions
+from transformer_core.analysis.lab.heads_off import attentions
 from transformer_core.analysis.lab.intervention import intervene, written_with
 from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import (

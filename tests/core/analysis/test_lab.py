@@ -18,8 +18,8 @@ from tests.helpers.lab_models import MODEL, TEXT, bundle_of, cases_of, found_at
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.analysis.lab import text_sets
 from transformer_core.analysis.lab.cases import Answers, Cases, answers_of, one_case
-from transformer_core.analysis.lab.changes import HeadOff, attentions, change_of, code_of, random_like, streams
-from transformer_core.analysis.lab.heads_off import few_heads
+from transformer_core.analysis.lab.changes import HeadOff, change_of, code_of, random_like, streams
+from transformer_core.analysis.lab.heads_off import attentions, few_heads
 from transformer_core.analysis.lab.intervention import changed_answers, intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import PAIRS, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import patch_map, patched_stacks

@@ -29,18 +29,30 @@ from transformer_core.analysis.lab.changes import (
     HeadOff,
     Patch,
     Steer,
-    attentions,
     code_of,
-    mean_heads,
     patched_sites,
     random_like,
     streams,
 )
-from transformer_core.analysis.lab.changes import FEW as FEW_TEXTS
 from transformer_core.analysis.lab.changes import Change as LabChange
 from transformer_core.analysis.lab.directions import FEW, Direction, direction_of, stack_at, stream_norm
-from transformer_core.analysis.lab.heads_off import ENOUGH, all_heads, compare_ablations, few_heads, head_boards
-from transformer_core.analysis.lab.intervention import changed_answers, intervene, judged_continuations, written_with
+from transformer_core.analysis.lab.heads_off import (
+    ENOUGH,
+    all_heads,
+    attentions,
+    compare_ablations,
+    few_heads,
+    head_boards,
+    mean_heads,
+)
+from transformer_core.analysis.lab.heads_off import FEW as FEW_TEXTS
+from transformer_core.analysis.lab.intervention import (
+    changed_answers,
+    intervene,
+    judged_continuations,
+    resampled,
+    written_with,
+)
 from transformer_core.analysis.lab.patching import (
     PARTS,
     head_ways,
@@ -330,21 +342,56 @@ def test_a_row_of_the_output_is_a_direction() -> None:
 
 
 @pytest.mark.parametrize("name", ["classifier", "translation"])
-def test_both_ablations_are_those_of_hooks_and_their_correlation_is_the_definitions(name: str) -> None:
+def test_each_ablation_is_that_of_hooks_and_their_correlation_is_the_definitions(name: str) -> None:
     bundle = bundle_of(name)
     text = texts_of(name)[0]
     found = compare_ablations(prompt=Prompt(bundle, text, 20))
     cases, whole = cases_of(bundle), by_hooks(cases_of(bundle), {})
+    drawn = [measured_cases(bundle, FEW_TEXTS, 0).rows(draw, draw + 1) for draw in range(3)]
+    again = compare_ablations(prompt=Prompt(bundle, text, 20), how="resample", draws=3)
+    np.testing.assert_allclose(again.zero, found.zero, atol=2 * near(cases))
     for place, (kind, layer, head) in enumerate(found.heads):
         site = f"{attentions(bundle)[kind][layer]}.heads"
         kept = mean_heads(bundle)[site.removesuffix(".heads")][head]
-        for values, instead in ((found.zero, 0.0), (found.mean, kept)):
+        for values, instead in ((found.zero, 0.0), (found.other, kept)):
             lost = by_hooks(cases, {site: without(head, instead)}) - whole
             assert values[place] == pytest.approx(lost, abs=2 * near(cases))
-    x, y = (values - values.mean() for values in (found.zero, found.mean))
+        taken = found_at(bundle, site, *cases.inputs).shape[2]
+        lost = []
+        for other in drawn:
+            mixtures = found_at(bundle, site, *other.inputs)[:, head]  # (one, pos, d_head)
+            beginning_anew = mixtures[:, [position % mixtures.shape[1] for position in range(taken)]]
+            lost.append(by_hooks(cases, {site: without(head, beginning_anew)}) - whole)
+        assert again.other[place] == pytest.approx(np.mean(lost), abs=2 * near(cases))
+        assert min(lost) - 2 * near(cases) <= again.bounds[0, place] <= again.other[place] <= again.bounds[1, place]
+    x, y = (values - values.mean() for values in (found.zero, found.other))
     assert found.r == pytest.approx((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
     assert abs(found.zero[found.most]) == np.abs(found.zero).max()
-    assert (len(found.heads), found.passes) == (len(found.zero), 2 * (1 + len(found.zero)))
+    assert (len(found.heads), found.passes) == (len(found.zero), 1 + 2 * len(found.zero))
+    assert (again.draws, again.passes) == (3, 1 + 4 * len(found.zero))
+    np.testing.assert_array_equal(found.bounds, np.stack((found.other, found.other)))
+
+
+def test_several_heads_take_their_mixtures_from_the_same_text_and_all_texts_have_their_mean() -> None:
+    bundle = bundle_of("classifier post-norm")
+    text, scopes = texts_of("classifier post-norm")[0], attentions(bundle)["encoder"]
+    off = tuple(("head", scope, 1, "zero") for scope in scopes)
+    found = resampled(prompt=Prompt(bundle, text, 20), changes=off)
+    cases = cases_of(bundle)
+    whole = by_hooks(cases, {})
+    built_in = measured_cases(bundle, FEW_TEXTS, 0)
+    assert len(found.change) == len(found.texts) == len(built_in)
+    for draw in (0, len(built_in) - 1):
+        other, edits = built_in.rows(draw, draw + 1), {}
+        for scope in scopes:
+            mixtures = found_at(bundle, f"{scope}.heads", *other.inputs)[:, 1]
+            places = [position % mixtures.shape[1] for position in range(cases.inputs[0].shape[1])]
+            edits[f"{scope}.heads"] = without(1, mixtures[:, places])
+        assert found.change[draw] == pytest.approx(by_hooks(cases, edits) - whole, abs=2 * near(cases))
+    assert found.moved.moved == pytest.approx(found.change.mean())
+    assert found.moved.low <= found.moved.moved <= found.moved.high
+    with pytest.raises(ValueError, match=r"draw=.* must be"):
+        changed(cases, HeadOff(scopes[0], 1, "resample", len(built_in)))
 
 
 def test_continuations_are_judged_pair_by_pair() -> None:

@@ -298,6 +298,23 @@ def position_pairs(cases: Cases, donor: Cases, stack: str) -> list[tuple[int, in
     return aligned(mine, theirs)
 
 
+def by_position(change: Callable[[Tensor, range], None]) -> Edit:
+    """Return an edit of a tensor in place, for what is read at once and for what comes position after position.
+
+    Args:
+        change: is given (..., pos, width) and the numbers of its positions.
+    """
+    seen = 0
+
+    def edit(tensor: Tensor) -> Tensor:
+        nonlocal seen
+        start, seen = seen, seen + tensor.shape[-2]
+        change(tensor, range(start, seen))
+        return tensor
+
+    return edit
+
+
 def own_places(encoding: Encoding) -> tuple[int, ...]:
     """Return the places of a text's own tokens.
 

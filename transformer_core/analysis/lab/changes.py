@@ -1,24 +1,23 @@
 """Changes: what one may do to a model while it reads, as edits of its probe, or to a copy of its weights.
 
-Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablation): Wang et al. 2023, section 2.2.
+Heads off, to zero: Michel et al. 2019, section 2.3; to their mean (mean ablation): Wang et al. 2023, section 2.2; to
+what they write for another text (resampling ablation): Chan et al. 2022, section 2.
 Activation patching: Vig et al. 2020, section 3; Meng et al. 2022, section 2.1. Activation steering: Turner et al. 2023.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 
-from transformer_core.analysis.attention.heads import Ablation, without
-from transformer_core.analysis.lab.cases import Cases, batches, donor_of, per_model, position_pairs, run
+from transformer_core.analysis.lab.cases import Cases, by_position, donor_of, position_pairs, run
 from transformer_core.analysis.lab.directions import Direction, direction_of, stack_at, stream_norm
-from transformer_core.analysis.lab.text_sets import measured_cases
+from transformer_core.analysis.lab.heads_off import LabAblation, attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 from transformer_core.sites import site_of
@@ -26,31 +25,8 @@ from transformer_core.sites import site_of
 Code = tuple[object, ...]
 EVERYWHERE = -1
 ALL_HEADS = -1
-RECURRENT = ("lm", "seq2seq")
 MOST_CHANGES = 5_000
-FEW = 24  # texts, for a mean mixture
 MOST_MISSES = 200  # draws one after the other that bring nothing new, until there are no more
-
-
-def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
-    """Return the scopes of a model's attention, first layer first, by kind: "encoder", "decoder", "cross".
-
-    A recurrent model has no heads to switch off, so there are none.
-    """
-    if bundle.kind in RECURRENT:
-        return {}
-    layers = range(bundle.config.n_layers)
-    reader = bundle.reader
-    found = {reader.stack: tuple(reader.site(f"layer{layer}.self_attention") for layer in layers)}
-    if bundle.kind == "translation":
-        found["decoder"] = tuple(f"decoder.layer{layer}.self_attention" for layer in layers)
-        found["cross"] = tuple(f"decoder.layer{layer}.cross_attention" for layer in layers)
-    return found
-
-
-def scopes_of(bundle: Bundle) -> tuple[str, ...]:
-    """Return the scopes of all attention of a model, kind by kind and layer by layer."""
-    return tuple(scope for scopes in attentions(bundle).values() for scope in scopes)
 
 
 def streams(bundle: Bundle) -> dict[str, tuple[str, ...]]:
@@ -76,53 +52,6 @@ def patched_sites(bundle: Bundle) -> tuple[str, ...]:
     return tuple(found)
 
 
-def by_position(change: Callable[[Tensor, range], None]) -> Edit:
-    """Return an edit of a tensor in place, for what is read at once and for what comes position after position.
-
-    Args:
-        change: is given (..., pos, width) and the numbers of its positions.
-    """
-    seen = 0
-
-    def edit(tensor: Tensor) -> Tensor:
-        nonlocal seen
-        start, seen = seen, seen + tensor.shape[-2]
-        change(tensor, range(start, seen))
-        return tensor
-
-    return edit
-
-
-@per_model
-def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
-    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
-    scopes = scopes_of(bundle)
-    sums: dict[str, Tensor] = {}
-    counts = dict.fromkeys(scopes, 0)
-    for part in batches(measured_cases(bundle, FEW, seed)):
-        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
-        for scope in scopes:
-            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
-            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
-            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
-            counts[scope] += int(real.sum())
-    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
-
-
-def heads_off(bundle: Bundle, scope: str, off: Tensor, how: Ablation) -> Edit:
-    """Return the edit that switches off heads of one attention: to zero, or to their mean over built-in texts.
-
-    Shapes:
-        off: (head,), boolean; or (copy, head), other ones in each copy of a text
-
-    Raises:
-        ValueError: how is neither.
-    """
-    require_choice("how", how, get_args(Ablation))
-    instead = 0.0 if how == "zero" else mean_heads(bundle)[scope][:, None]  # (head, one, d_head)
-    return lambda heads: without(heads, off, instead)
-
-
 @dataclass(frozen=True)
 class HeadOff:
     """One head switched off.
@@ -130,12 +59,14 @@ class HeadOff:
     Args:
         scope: of its attention, such as ``encoder.layer0.self_attention``.
         head: from 0.
-        how: "zero", or "mean" for its mean mixture over built-in texts.
+        how: "zero", "mean" for its mean mixture over built-in texts, or "resample" for that of one of them.
+        draw: which of drawn_texts, to resample from.
     """
 
     scope: str
     head: int
-    how: Ablation = "zero"
+    how: LabAblation = "zero"
+    draw: int = 0
 
     def site(self) -> str:
         """Return the site that is edited."""
@@ -148,7 +79,8 @@ class HeadOff:
             raise ValueError(f"scope={self.scope!r} is no attention of bundle={bundle.name!r}")
         if not 0 <= self.head < bundle.config.n_heads:
             raise ValueError(f"head={self.head} must be from 0 to {bundle.config.n_heads - 1}")
-        return heads_off(bundle, self.scope, torch.arange(bundle.config.n_heads) == self.head, self.how)
+        off = torch.arange(bundle.config.n_heads) == self.head
+        return heads_off(bundle, self.scope, off, self.how, self.draw)
 
 
 @dataclass(frozen=True)
@@ -399,7 +331,9 @@ def _other_heads(off: Sequence[HeadOff], bundle: Bundle, generator: torch.Genera
         all_heads = [(scope, head) for scope in scopes for head in range(bundle.config.n_heads)]
         order = [all_heads[place] for place in torch.randperm(len(all_heads), generator=generator)]
         order.sort(key=lambda head: head in ours)
-        drawn += [HeadOff(scope, head, one.how) for (scope, head), one in zip(order, ours.values(), strict=False)]
+        drawn += [
+            replace(one, scope=scope, head=head) for (scope, head), one in zip(order, ours.values(), strict=False)
+        ]
     return drawn
 
 

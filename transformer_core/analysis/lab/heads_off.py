@@ -11,18 +11,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.attention.heads import Ablation
-from transformer_core.analysis.lab.cases import Answers, Cases, at_once, batches, joined, one_case, run
-from transformer_core.analysis.lab.changes import attentions, heads_off, scopes_of
+from transformer_core.analysis.attention.heads import without
+from transformer_core.analysis.lab.cases import (
+    Answers,
+    Cases,
+    at_once,
+    batches,
+    by_position,
+    joined,
+    one_case,
+    per_model,
+    run,
+)
 from transformer_core.analysis.lab.directions import stack_at
 from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_index, require_range
 from transformer_core.probe import Edit
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
+from transformer_core.shares import paired
 
+LabAblation = Literal["zero", "mean", "resample"]  # the mean over built-in texts, or one of those texts
+RECURRENT = ("lm", "seq2seq")
+FEW = 24  # texts, for a mean mixture, and to draw from
 On = Literal["text", "set"]
 ORDERS = ("worth", "weight", "random")
 RANDOM_ORDERS = {"text": 5, "set": 3}
@@ -51,26 +64,30 @@ class Boards:
 
 @dataclass(frozen=True, eq=False)
 class TwoAblations:
-    """Each head switched off alone, to zero and to its mean.
+    """Each head switched off alone in two ways: to zero, and to its mean or to what it writes for other texts.
 
     Shapes:
-        zero, mean: (head,), ln p of the answer without that head, minus with it, in nats
+        zero, other: (head,), ln p of the answer without that head, minus with it, in nats; resampled the mean of draws
+        bounds: (2, head), of 95 % of resampled draws; of the mean, which is no estimate, the change itself
 
     Args:
         heads: kind, layer and head of each.
         most: the place of the head whose absence, to zero, changes the answer most.
         r: Pearson's correlation of both; r_without: of all heads but that one; nan where one of the two is flat.
         order: how far both put the same heads first.
+        draws: other texts that each head was resampled from; 1 for the mean.
         passes: texts that were read.
     """
 
     zero: np.ndarray
-    mean: np.ndarray
+    other: np.ndarray
+    bounds: np.ndarray
     heads: tuple[tuple[str, int, int], ...]
     most: int
     r: float
     r_without: float
     order: RankCorrelation
+    draws: int
     passes: int
 
 
@@ -102,6 +119,85 @@ class FewHeads:
     passes: int
 
 
+def attentions(bundle: Bundle) -> dict[str, tuple[str, ...]]:
+    """Return the scopes of a model's attention, first layer first, by kind: "encoder", "decoder", "cross".
+
+    A recurrent model has no heads to switch off, so there are none.
+    """
+    if bundle.kind in RECURRENT:
+        return {}
+    layers = range(bundle.config.n_layers)
+    reader = bundle.reader
+    found = {reader.stack: tuple(reader.site(f"layer{layer}.self_attention") for layer in layers)}
+    if bundle.kind == "translation":
+        found["decoder"] = tuple(f"decoder.layer{layer}.self_attention" for layer in layers)
+        found["cross"] = tuple(f"decoder.layer{layer}.cross_attention" for layer in layers)
+    return found
+
+
+def scopes_of(bundle: Bundle) -> tuple[str, ...]:
+    """Return the scopes of all attention of a model, kind by kind and layer by layer."""
+    return tuple(scope for scopes in attentions(bundle).values() for scope in scopes)
+
+
+@per_model
+def mean_heads(bundle: Bundle, seed: int = 0) -> dict[str, Tensor]:
+    """Return the mean mixture of every head over the positions of built-in texts, by scope. # (head, d_head)"""
+    scopes = scopes_of(bundle)
+    sums: dict[str, Tensor] = {}
+    counts = dict.fromkeys(scopes, 0)
+    for part in batches(measured_cases(bundle, FEW, seed)):
+        trace = run(part, sites=tuple(f"{scope}.heads" for scope in scopes))[1]
+        for scope in scopes:
+            heads = trace[f"{scope}.heads"].cpu().double()  # (text, head, pos, d_head)
+            real = part.real(stack_at(scope), heads.shape[2]).cpu()  # (text, pos)
+            sums[scope] = sums.get(scope, 0) + (heads * real[:, None, :, None]).sum((0, 2))
+            counts[scope] += int(real.sum())
+    return {scope: (sums[scope] / counts[scope]).float() for scope in scopes}
+
+
+@per_model
+def drawn_texts(bundle: Bundle) -> tuple[str, ...]:
+    """Return the built-in texts that resampling draws from, the shortest first; of a translation the sources."""
+    cases = measured_cases(bundle, FEW, 0)
+    lengths = cases.lengths[next(iter(cases.lengths))]
+    rows = zip(cases.inputs[0].tolist(), lengths, strict=True)
+    return tuple(bundle.tokenizer.decode(ids[:length]) for ids, length in rows)
+
+
+@per_model
+def drawn_heads(bundle: Bundle, scope: str, draw: int) -> Tensor:
+    """Return the mixtures of one attention's heads for one of drawn_texts. # (head, pos, d_head)"""
+    cases, site = measured_cases(bundle, FEW, 0), f"{scope}.heads"
+    require_index("draw", draw, len(cases))
+    return run(cases.rows(draw, draw + 1), sites=(site,))[1][site][0]
+
+
+def heads_off(bundle: Bundle, scope: str, off: Tensor, how: LabAblation, draw: int = 0) -> Edit:
+    """Return the edit that switches off heads of one attention: to zero, to their mean over built-in texts, or to what
+    they write at the same position of one of those, which begins anew where it is shorter.
+
+    Shapes:
+        off: (head,), boolean; or (copy, head), other ones in each copy of a text
+
+    Args:
+        draw: which of drawn_texts, to resample from.
+
+    Raises:
+        ValueError: how is none of these, or there is no such text.
+    """
+    require_choice("how", how, get_args(LabAblation))
+    if how == "resample":
+        drawn = drawn_heads(bundle, scope, draw)
+
+        def resample(heads: Tensor, here: range) -> None:
+            heads.copy_(without(heads, off, drawn[:, [place % drawn.shape[1] for place in here]]))
+
+        return by_position(resample)
+    instead = 0.0 if how == "zero" else mean_heads(bundle)[scope][:, None]  # (head, one, d_head)
+    return lambda heads: without(heads, off, instead)
+
+
 def all_heads(bundle: Bundle) -> list[tuple[str, int]]:
     """Return scope and number of every head, kind by kind and layer by layer.
 
@@ -114,41 +210,43 @@ def all_heads(bundle: Bundle) -> list[tuple[str, int]]:
     return found
 
 
-def mask_edits(bundle: Bundle, left: Tensor, how: Ablation) -> dict[str, Edit]:
-    """Return the edits that leave some heads and switch all others off, other ones in each copy of a text.
+def mask_edits(bundle: Bundle, left: Tensor, how: LabAblation, draw: int = 0) -> dict[str, Edit]:
+    """Return the edits of one pass that leave some heads and switch all others off, other ones in each copy of a text.
 
     Shapes:
         left: (copy, head) over all_heads, or (1, head) for all texts of a batch: True for a head that stays
     """
     by_scope = zip(scopes_of(bundle), left.split(bundle.config.n_heads, dim=1), strict=True)  # each (copy, head)
-    return {f"{scope}.heads": heads_off(bundle, scope, ~stays, how) for scope, stays in by_scope if not stays.all()}
+    return {
+        f"{scope}.heads": heads_off(bundle, scope, ~stays, how, draw) for scope, stays in by_scope if not stays.all()
+    }
 
 
-def _each_off(cases: Cases, left: Tensor, how: Ablation) -> Tensor:
+def _each_off(cases: Cases, left: Tensor, how: LabAblation, draw: int = 0) -> Tensor:
     """Return ln p of the answer to one text under each mask of heads. # (mask,)"""
     parts = []
     for part in left.split(at_once(cases)):
-        edits = mask_edits(cases.bundle, part, how)
+        edits = mask_edits(cases.bundle, part, how, draw)
         parts.append(run(cases.repeated(len(part)), edits=edits)[0].log_prob)
     return torch.cat(parts).cpu().double()
 
 
-def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: Ablation = "zero") -> Boards:
+def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: LabAblation = "zero", draw: int = 0) -> Boards:
     """Switch every head off alone.
 
     Args:
         answer: as of one_case.
-        how: to "zero", or to the "mean" over built-in texts.
+        how, draw: as of heads_off.
 
     Raises:
-        ValueError: the model has no heads, or as one_case.
+        ValueError: the model has no heads, or as one_case or heads_off.
     """
     heads = all_heads(prompt.bundle)
     cases = one_case(prompt=prompt, answer=answer)
     left = ~torch.eye(len(heads), dtype=torch.bool)
     answers, strongest = _strongest(cases)
     before = float(answers.log_prob[0])
-    change = (_each_off(cases, left, how) - before).numpy()
+    change = (_each_off(cases, left, how, draw) - before).numpy()
     kinds = attentions(prompt.bundle)
     shape = (len(kinds), -1, prompt.bundle.config.n_heads)
     return Boards(
@@ -159,33 +257,48 @@ def head_boards(*, prompt: Prompt, answer: int | str | None = None, how: Ablatio
     )
 
 
-def compare_ablations(*, prompt: Prompt, answer: int | str | None = None) -> TwoAblations:
-    """Switch every head off alone in both ways.
+def compare_ablations(
+    *, prompt: Prompt, answer: int | str | None = None, how: Literal["mean", "resample"] = "mean", draws: int = 8
+) -> TwoAblations:
+    """Switch every head off alone in two ways.
 
     To zero asks what the layer lacks where the head writes nothing (Michel et al. 2019, section 2.3), which no text
     brings about; to its mean, what the answer owes to what the head writes here and not everywhere (Wang et al. 2023,
-    section 2.2).
+    section 2.2); resampled, what it owes to this text and to no other, with nothing that no text brings about (Chan et
+    al. 2022, section 2).
 
     Args:
         answer: as of one_case.
+        how: what zero is compared with.
+        draws: other texts that each head is resampled from.
 
     Raises:
-        ValueError: as head_boards.
+        ValueError: as head_boards; draws is out of its range.
     """
-    boards = {how: head_boards(prompt=prompt, answer=answer, how=how) for how in get_args(Ablation)}
-    zero, mean = (np.concatenate([one.ravel() for one in boards[how].change.values()]) for how in ("zero", "mean"))
-    heads = tuple((kind, *at) for kind, change in boards["zero"].change.items() for at in np.ndindex(*change.shape))
+    bundle, heads = prompt.bundle, all_heads(prompt.bundle)
+    require_range("draws", draws, 2, FEW)
+    cases = one_case(prompt=prompt, answer=answer)
+    before = run(cases)[0].log_prob.cpu().double()
+    left = ~torch.eye(len(heads), dtype=torch.bool)
+    taken = range(min(draws, len(drawn_texts(bundle)))) if how == "resample" else range(1)
+    zero = (_each_off(cases, left, "zero") - before).numpy()
+    drawn = np.stack([(_each_off(cases, left, how, draw) - before).numpy() for draw in taken])  # (draw, head)
+    resampled = [paired(np.zeros(len(taken)), one, np.ones(len(taken))) for one in drawn.T]
+    other = drawn.mean(0)
     most = int(np.abs(zero).argmax())
     others = np.arange(len(zero)) != most
+    kinds, per_layer = attentions(bundle), bundle.config.n_heads
     return TwoAblations(
         zero,
-        mean,
-        heads,  # type: ignore[arg-type]
+        other,
+        np.array([[one.low for one in resampled], [one.high for one in resampled]]),
+        tuple((kind, layer, head) for kind in kinds for layer, head in np.ndindex(len(kinds[kind]), per_layer)),
         most,
-        pearson(zero, mean),
-        pearson(zero[others], mean[others]),
-        rank_correlation(zero, mean),
-        sum(board.passes for board in boards.values()),
+        pearson(zero, other),
+        pearson(zero[others], other[others]),
+        rank_correlation(zero, other),
+        len(taken),
+        1 + (1 + len(taken)) * len(heads),
     )
 
 
@@ -208,7 +321,8 @@ def few_heads(
     prompt: Prompt,
     on: On = "text",
     answer: int | str | None = None,
-    how: Ablation = "zero",
+    how: LabAblation = "zero",
+    draw: int = 0,
     among: Among = None,
     texts: int = 24,
     seed: int = 0,
@@ -221,7 +335,7 @@ def few_heads(
     Args:
         on: "text", or "set" for a set of texts.
         answer: as of one_case; of the text alone.
-        how: to "zero", or to the "mean" over built-in texts.
+        how, draw: as of heads_off.
         among: which texts the set has, as of measured_cases.
         texts: how many of them.
         seed: of the random orders and of the texts.
@@ -237,10 +351,10 @@ def few_heads(
     singles = ~torch.eye(len(heads), dtype=torch.bool)
     points = np.unique(np.linspace(0, len(heads), min(MOST_POINTS[on], len(heads) + 1)).round().astype(int))
     measured = counted(range(len(heads) + (2 + RANDOM_ORDERS[on]) * len(points))) if on == "set" else iter(())
-    worth = _heights(cases, singles, how, measured, log=True)
+    worth = _heights(cases, singles, (how, draw), measured, log=True)
     order_by = [np.argsort(-worth, kind="stable"), np.argsort(_strongest(cases)[1], kind="stable")]
     drawn = [torch.randperm(len(heads), generator=generator).numpy() for _ in range(RANDOM_ORDERS[on])]
-    curves = [_heights(cases, _left(order, points), how, measured) for order in (*order_by, *drawn)]
+    curves = [_heights(cases, _left(order, points), (how, draw), measured) for order in (*order_by, *drawn)]
     random = np.stack(curves[2:])
     kept = np.stack([*curves[:2], random.mean(0)])
     areas = np.trapezoid(kept, points / len(heads), axis=-1)
@@ -264,16 +378,18 @@ def _left(order: np.ndarray, points: np.ndarray) -> Tensor:
     return left
 
 
-def _heights(cases: Cases, left: Tensor, how: Ablation, measured: object, *, log: bool = False) -> np.ndarray:
+def _heights(
+    cases: Cases, left: Tensor, how: tuple[LabAblation, int], measured: object, *, log: bool = False
+) -> np.ndarray:
     """Return what the answers keep under each mask of heads: mean ln p, or probability, or accuracy. # (mask,)"""
     if len(cases) == 1:
-        found = _each_off(cases, left, how).numpy() / float(cases.asked[0])
+        found = _each_off(cases, left, *how).numpy() / float(cases.asked[0])
         return found if log else np.exp(found)
     heights = []
     for row in left:
         next(measured)  # type: ignore[call-overload]
-        edits = mask_edits(cases.bundle, row[None], how)
-        answers = joined([run(part, edits=edits)[0] for part in batches(cases)])
+        parts = [run(part, edits=mask_edits(cases.bundle, row[None], *how))[0] for part in batches(cases)]
+        answers = joined(parts)
         heights.append(answers.mean if log else answers.accuracy)
     return np.array(heights)
 

@@ -4,7 +4,7 @@ Every row of the Lab's log is one call of `intervene`, whatever was changed.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -25,12 +25,14 @@ from transformer_core.analysis.lab.cases import (
 from transformer_core.analysis.lab.changes import (
     Change,
     Code,
+    HeadOff,
     changes_of,
     edits_of,
     edits_of_each,
     model_with,
     random_like,
 )
+from transformer_core.analysis.lab.heads_off import drawn_texts
 from transformer_core.analysis.lab.text_sets import Among, measured_cases
 from transformer_core.analysis.lab.weights import WeightEdit
 from transformer_core.analysis.outcome import read
@@ -147,6 +149,43 @@ def intervene(
         2 + len(drawn),
         bool((before[asked].argmax(-1) != after[asked].argmax(-1)).any()),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """What heads do to an answer where they write what they write for other texts, one text after the other.
+
+    Shapes:
+        change: (draw,), ln p of the answer minus that of the model as it is, in nats
+
+    Args:
+        texts: the other texts, as of heads_off.drawn_texts.
+        moved: the mean of change with the bounds of 95 % of resampled draws.
+    """
+
+    change: np.ndarray
+    texts: tuple[str, ...]
+    moved: Paired
+
+
+def resampled(*, prompt: Prompt, changes: tuple[Code, ...], answer: int | str | None = None) -> Resampled:
+    """Measure heads that are off once for each other text that their mixtures can be taken from.
+
+    Args:
+        prompt, changes, answer: as of intervene; heads that are off take all their mixtures from the same text.
+
+    Raises:
+        ValueError: as intervene.
+    """
+    cases, texts = one_case(prompt=prompt, answer=answer), drawn_texts(prompt.bundle)
+    found = changes_of(changes)
+    drawn = [
+        tuple(replace(one, how="resample", draw=draw) if isinstance(one, HeadOff) else one for one in found)
+        for draw in range(len(texts))
+    ]
+    before, *after = _each(cases, [(), *drawn])
+    change = np.array(after) - before
+    return Resampled(change, texts, paired(np.zeros(len(texts)), change, np.ones(len(texts))))
 
 
 def _each(cases: Cases, many: Sequence[Sequence[Change]]) -> list[float]:

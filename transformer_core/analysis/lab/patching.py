@@ -13,9 +13,18 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.encoder.two_sentences import pair_labels
-from transformer_core.analysis.lab.cases import Cases, answers_of, at_once, donor_of, one_case, position_pairs, run
-from transformer_core.analysis.lab.changes import attentions, by_position, streams
-from transformer_core.analysis.lab.heads_off import head_boards
+from transformer_core.analysis.lab.cases import (
+    Cases,
+    answers_of,
+    at_once,
+    by_position,
+    donor_of,
+    one_case,
+    position_pairs,
+    run,
+)
+from transformer_core.analysis.lab.changes import streams
+from transformer_core.analysis.lab.heads_off import attentions, head_boards
 from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
