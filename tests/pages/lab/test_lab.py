@@ -236,7 +236,7 @@ def test_what_heads_do_together_stands_beside_the_sum_of_what_each_does() -> Non
 
 
 @pytest.mark.parametrize(
-    ("how", "said_so"), [("mean", "its mean over a set of texts"), ("resample", "what it writes for another text")]
+    ("how", "said_so"), [("mean", "its mean over texts"), ("resample", "itself on another text")]
 )
 def test_zero_is_compared_with_another_way_head_by_head(how: Literal["mean", "resample"], said_so: str) -> None:
     app = lab("heads", lab_ways="on", shown="lab_ways", lab_way=how)
