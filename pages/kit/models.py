@@ -37,7 +37,8 @@ from transformer_core.user_models.store import ROOM, OpenedModels, Room, default
 CHECKPOINTS = ASSETS / "checkpoints"
 OF_RUN = re.compile(r"run:([a-z0-9]{1,32})(?:@([0-9]{1,4}))?")
 MORE_MODELS = "VITRINE_MODELS"  # names a folder of bundles to list after the shipped ones
-MOST_RUNS = 12
+MOST_RUNS, MOST_MOMENTS = 12, 8
+WITH_MODEL = ("finished", "stopped", "interrupted")
 FIRST = {  # shipped models that a person meets first, by the language of the text
     "en": ("sentiment", "bert", "gpt", "translation-en-fr", "seq2seq-en-fr"),
     "zh": ("sentiment-zh", "gpt-poem", "translation-zh-en"),
@@ -163,30 +164,45 @@ def chat_models() -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _finished(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+def _ended(now: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return id and owner of the runs of these kinds that ended with a model, not by a fault."""
     stores = (store for store in run_list().all() if store.spec.kind in kinds)
-    return tuple((store.id, store.spec.name, store.owner) for store in stores if store.status().state == "finished")
+    return tuple(
+        (store.id, store.owner) for store in stores if store.status().state in WITH_MODEL and _moments(now, store.id)
+    )
+
+
+@lru_cache(maxsize=64)
+def _moments(_: int, run: str) -> tuple[int, ...]:
+    """Return the frames of a run whose weights are there, at most MOST_MOMENTS from the first to the last."""
+    store = find_run(run)
+    try:
+        there = [] if store is None else [one.number for one in store.frames() if store.weights_path(one.number)]
+    except RunError:  # told where it is opened
+        there = []
+    spread = range(min(len(there), MOST_MOMENTS))
+    return tuple(there[place * (len(there) - 1) // max(len(spread) - 1, 1)] for place in spread)
 
 
 def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> dict[str, str]:
-    """Return what people call each model of these kinds, by name: those in folders, kind by kind, then finished runs'.
+    """Return what people call each model of these kinds, by name: those in folders, kind by kind, then those of runs
+    that finished or were stopped.
 
     Args:
-        asked: a name that a link brings; a moment of a run is among the models where the link asks for it.
+        asked: the model on the screen, or a name that a link brings; where it is a run's, moments of that run follow.
         kinds: a folder that does not tell its kind stays among them, for opening it tells what is wrong.
     """
     order = (*kinds, None)
     kinds_there = {name: _kind_of(folder) for name, folder in model_folders().items()}
     there = [name for name, kind in kinds_there.items() if kind in order]
     names = {name: name for name in sorted(there, key=lambda name: order.index(kinds_there[name]))}
-    finished = _finished(int(time.monotonic() // SECONDS_FRESH), tuple(kinds))
-    own = [(run, run_name) for run, run_name, owner in finished if may_change(owner)][:MOST_RUNS]
-    names |= {name_of_moment(run): t("model.run", name=run_name) for run, run_name in own}
+    now = int(time.monotonic() // SECONDS_FRESH)
+    own = [run for run, owner in _ended(now, tuple(kinds)) if may_change(owner)][:MOST_RUNS]
+    runs = [name_of_moment(run) for run in own]
     found = OF_RUN.fullmatch(asked or "")
-    store = find_run(found[1]) if found and asked not in names else None
-    if asked and found and store is not None and store.spec.kind in kinds:
-        names[asked] = called(asked)
-    return names
+    if asked and found and kind_of(asked) in kinds:
+        runs += [asked, *(name_of_moment(found[1], frame) for frame in _moments(now, found[1]))]
+    return names | {name: called(name) for name in runs}
 
 
 def called(name: str) -> str:
@@ -303,6 +319,8 @@ def forget_models() -> None:
     opener.cache_clear()
     _kind_of.cache_clear()
     _has_chat.cache_clear()
+    _ended.cache_clear()
+    _moments.cache_clear()
 
 
 MOST_KEPT = 8

@@ -12,12 +12,13 @@ from pages.kit.models import MORE_MODELS, forget_models, open_bundle, safe_line
 from pages.kit.navigation import page_path
 from pages.language import plain, prose, words
 from tests.helpers import nightly_but
-from tests.helpers.made_runs import SPECS, made_run
-from tests.helpers.pages import asks, run, show_all, told
+from tests.helpers.made_runs import FRAMES, SPECS, made_run
+from tests.helpers.pages import asks, minus, run, show_all, told
 from transformer_core.bundle import MODELS, Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
 from transformer_core.text import Tokenizer
+from transformer_core.training.runs.store.records import State
 
 SHAPES = {
     "inside-post": {"norm_order": "post", "activation": "relu", "norm": "unbiased", "pooling": "mean"},
@@ -212,6 +213,40 @@ def test_a_finished_run_of_a_gpt_is_read_too(tmp_path: Path, monkeypatch: pytest
     assert not app.exception
     assert app.selectbox[0].value == f"run:{store.id}"
     assert words("en")["outcome.asks_next"] in told(app)
+
+
+@pytest.mark.parametrize("state", ["finished", "stopped", "failed"])
+def test_a_run_that_ended_is_among_the_models_and_so_are_its_moments_once_it_is_on_the_screen(
+    state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
+    store = made_run(tmp_path / "runs", state=state)
+    forget_models()
+    name = f"run:{store.id}"
+    app = run("lab", lab_part="side", text="a dull film", lab_other="a dull film")
+    offered = app.selectbox(key="model@lab").options
+    assert (f"run: {store.spec.name}" in offered) == (state != "failed")
+    if state == "failed":
+        return
+    app.selectbox(key="model@lab").set_value(name).run()
+    moments = [f"{name}@{frame.number}" for frame in store.frames()]
+    assert len(moments) == FRAMES
+    assert [one for one in app.selectbox(key="model@lab").options if one.startswith("run:")] == [
+        f"run: {store.spec.name}",
+        *(f"run: {store.spec.name}, frame {frame.number}" for frame in store.frames()),
+    ]
+    app.selectbox(key="model@lab").set_value(moments[-1]).run()
+    app.selectbox(key="lab_model@lab").set_value(moments[0]).run()
+    assert not app.exception
+    late, early = store.model(), store.model(0)
+    with torch.inference_mode():
+        found = [
+            one.model(torch.tensor([one.tokenizer.encode("a dull film").ids])).log_softmax(-1)[0]
+            for one in (late, early)
+        ]
+    best = int(found[0].argmax())
+    said = f"ln p of the first one's answer: {found[0][best]:.3f} in the first, {found[1][best]:.3f} in the second."
+    assert minus(said) in minus(told(app))
 
 
 CARD = """# Sign in

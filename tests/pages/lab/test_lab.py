@@ -235,9 +235,7 @@ def test_what_heads_do_together_stands_beside_the_sum_of_what_each_does() -> Non
     assert "in all, together" not in told(lab("heads", lab_off="encoder.0.0"))
 
 
-@pytest.mark.parametrize(
-    ("how", "said_so"), [("mean", "its mean over texts"), ("resample", "itself on another text")]
-)
+@pytest.mark.parametrize(("how", "said_so"), [("mean", "its mean over texts"), ("resample", "itself on another text")])
 def test_zero_is_compared_with_another_way_head_by_head(how: Literal["mean", "resample"], said_so: str) -> None:
     app = lab("heads", lab_ways="on", shown="lab_ways", lab_way=how)
     found = compare_ablations(prompt=read_here(), how=how)
