@@ -14,10 +14,11 @@ from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.number_format import minus, percent, significant
 from pages.kit.refusals import in_own_words
+from pages.kit.url import set_choice
 from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
 from pages.kit.waiting import awaited_or_why
 from pages.lab.log import offer_row
-from pages.language import t
+from pages.language import plain, t
 from transformer_core.analysis.lab.cases import answer_of
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
@@ -26,6 +27,7 @@ from transformer_core.analysis.lab.text_sets import Among, knows_answers
 N_CONTROLS = 19  # so that a change like any of them lies outside their range once in ten times
 OWN, TYPED = "own", "typed"
 LEAST_SHOWN, SMALL = 5e-4, 0.1  # nats
+MOST_OFFERED = 40  # tokens
 MOST_AT_ONCE = 12_000_000  # parameters: a larger model's answer is waited for
 
 
@@ -41,8 +43,23 @@ def can_answer(view: View) -> bool:
         untouched(view)
     except ValueError as error:
         st.info(t("lab.no_answer", why=str(error)), icon=":material/info:")
+        _offer_to_hide(view)
         return False
     return True
+
+
+def _offer_to_hide(view: View) -> None:
+    """Offer each token of a text without a [MASK] to be hidden, where that is what the model is asked for."""
+    tokenizer, encoding = view.bundle.tokenizer, view.encoding
+    if view.bundle.reader.asks != "masked" or tokenizer.mask_id is None:
+        return
+    st.caption(t("lab.hide_one"))
+    with st.container(horizontal=True, gap="small"):
+        for place in encoding.own[:MOST_OFFERED]:
+            start, end = encoding.offsets[place]
+            text = encoding.text[:start] + tokenizer.token_of(tokenizer.mask_id) + encoding.text[end:]
+            label = plain(encoding.labels[place])
+            st.button(label, key=f"lab_hide_{place}", on_click=set_choice, args=("text", text))
 
 
 def untouched(view: View) -> Answer[Effect]:

@@ -271,6 +271,17 @@ def test_how_alike_both_ways_are_is_said_by_the_correlation(r: float, word: str)
     assert agreement_of(r) == word
 
 
+def test_a_bert_is_asked_for_the_token_that_is_chosen_in_a_text_without_a_mask() -> None:
+    app = lab("heads", "bert", text="The children are playing in the park.")
+    assert not metrics(app)
+    assert "it needs a [MASK]" in told(app).replace("\\", "")
+    next(button for button in app.button if button.label == "playing").click().run()
+    assert app.text_input[0].value == "The children are [MASK] in the park."
+    bundle = load(ROOT / "assets/checkpoints/bert", device="cpu")
+    found = intervene(prompt=Prompt(bundle, "The children are [MASK] in the park.", 128), changes=(), controls=0)
+    assert minus(f"{found.before:.2f} → {found.before:.2f}") in metrics(app).values()
+
+
 def test_any_token_of_the_vocabulary_is_measured_and_what_is_none_is_told() -> None:
     app = lab("heads", "gpt", text="Once upon a", lab_answer="typed", lab_typed=" dog")
     bundle = load(ROOT / "assets/checkpoints/gpt", device="cpu")
