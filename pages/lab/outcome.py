@@ -42,18 +42,19 @@ def can_answer(view: View) -> bool:
     try:
         untouched(view)
     except ValueError as error:
-        st.info(t("lab.no_answer", why=str(error)), icon=":material/info:")
-        _offer_to_hide(view)
+        if view.bundle.reader.asks == "masked" and view.bundle.tokenizer.mask_id is not None:
+            _offer_to_hide(view)
+        else:
+            st.info(t("lab.no_answer", why=in_own_words(str(error))), icon=":material/info:")
         return False
     return True
 
 
 def _offer_to_hide(view: View) -> None:
-    """Offer each token of a text without a [MASK] to be hidden, where that is what the model is asked for."""
+    """Offer each token of a text without a [MASK] to be hidden."""
     tokenizer, encoding = view.bundle.tokenizer, view.encoding
-    if view.bundle.reader.asks != "masked" or tokenizer.mask_id is None:
-        return
-    st.caption(t("lab.hide_one"))
+    assert tokenizer.mask_id is not None
+    st.info(t("lab.no_answer", why=t("lab.hide_one")), icon=":material/info:")
     with st.container(horizontal=True, gap="small"):
         for place in encoding.own[:MOST_OFFERED]:
             start, end = encoding.offsets[place]
