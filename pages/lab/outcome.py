@@ -223,12 +223,14 @@ def show_on_set(view: View, changes: tuple[Code, ...], among: Among, *, key: str
             with column:
                 st.metric(t(f"lab.set_{same}{name}"), percent(float(found.accuracy[place])))
                 low, high = (percent(float(end)) for end in found.bounds[place])
-                st.caption(t("lab.set_mean", low=low, high=high, mean=f"{found.mean[place]:.3f}"))
+                st.caption(t("lab.set_mean", low=low, high=high, loss=f"{-found.mean[place]:.3f}"))
         with random:
             drawn = found.accuracy[2:]
             ends = f"{percent(float(drawn.min()))} … {percent(float(drawn.max()))}" if drawn.size else "–"
             st.metric(t("lab.set_by_chance", count=len(drawn)), ends)
-            st.caption(t("lab.set_random", mean=f"{found.mean[2:].mean():.3f}") if drawn.size else t("lab.random_none"))
+            st.caption(
+                t("lab.set_random", loss=f"{-found.mean[2:].mean():.3f}") if drawn.size else t("lab.random_none")
+            )
         say(_difference(found))
         worse = int((found.change < 0).sum())
         given = len(among) if isinstance(among, tuple) else 0
@@ -243,4 +245,7 @@ def _difference(found: SetEffect) -> str:
     case = ("higher" if difference.moved > 0 else "lower") if difference.told_apart else "not_apart"
     moved, low, high = (f"{100 * share:+.1f}" for share in (difference.moved, difference.low, difference.high))
     counts = {"texts": len(found.change), "better": difference.better, "worse": difference.worse}
-    return t(f"lab.set_{case}", moved=moved, low=low, high=high, chance=significant(difference.chance), **counts)
+    said = t(f"lab.set_{case}", moved=moved, low=low, high=high, chance=significant(difference.chance), **counts)
+    loss = found.loss
+    numbers = {"moved": signed_nats(loss.moved), "low": signed_nats(loss.low), "high": signed_nats(loss.high)}
+    return f"{said} {t('lab.set_loss', **numbers)}"

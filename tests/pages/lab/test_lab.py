@@ -109,6 +109,8 @@ def test_two_shares_on_built_in_texts_have_their_intervals_and_are_told_apart_by
     assert f"95%: {low:.1%} to {high:.1%}" in told(app)
     assert metrics(app)["right, changed"] == f"{found.accuracy[1]:.1%}"
     assert f"of 200 texts, {found.difference.worse} " in told(app)
+    assert f"loss {-found.mean[1]:.3f} nats" in told(app)
+    assert f"The loss of an answer changes by {signed_nats(found.loss.moved)} nats (95%: " in told(app)
     assert said in told(app)
 
 

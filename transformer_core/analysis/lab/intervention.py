@@ -99,7 +99,8 @@ class SetEffect:
         change: (text,), ln p of each text's answers after, minus before
 
     Args:
-        difference: of the answers before and after, text by text.
+        difference: of the right answers before and after, text by text; loss: of the loss of an answer, in nats, which
+            is minus its ln p.
     """
 
     accuracy: np.ndarray
@@ -107,6 +108,7 @@ class SetEffect:
     bounds: np.ndarray
     change: np.ndarray
     difference: Paired
+    loss: Paired
 
 
 def intervene(
@@ -253,12 +255,14 @@ def intervene_on_set(
     answers = [changed_answers(cases, these) for these in counted([(), found, *drawn])]
     asked = answers[0].asked.cpu().double().numpy()  # (text,)
     before, after = (one.right.cpu().double().numpy() * asked for one in answers[:2])  # (text,)
+    losses = [-one.log_prob.cpu().double().numpy() for one in answers[:2]]  # (text,), over its answers
     return SetEffect(
         np.array([one.accuracy for one in answers]),
         np.array([one.mean for one in answers]),
         np.array([share_interval(one, asked) for one in (before, after)]),
         (answers[1].log_prob - answers[0].log_prob).cpu().numpy(),
         paired(before, after, asked),
+        paired(*losses, asked),
     )
 
 
