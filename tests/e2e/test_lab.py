@@ -5,15 +5,21 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Page, expect
 
+from pages.lab.outcome import signed_nats
+from tests.helpers import ROOT
 from tests.helpers.browser import BUNDLE, download, rest, settle, visit
 from tests.helpers.pages import minus
 from tests.helpers.reading import press, wait_link
+from transformer_core import load
+from transformer_core.analysis.lab.heads_off import compare_ablations, head_boards
 from transformer_core.analysis.lab.healing import heal_spec
-from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
+from transformer_core.analysis.lab.intervention import intervene, intervene_on_set, judged_continuations
+from transformer_core.analysis.lab.patching import patch_map
 from transformer_core.analysis.lab.weight_curve import weight_table
 from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.prompt import Prompt
@@ -96,6 +102,66 @@ def test_a_pasted_and_a_brought_set_give_the_number_of_the_engine(page: Page, ad
     other = intervene_on_set(bundle=BUNDLE, changes=changes, among=tuple((text, 1 - label) for text, label in rows))
     assert other.accuracy[0] != found.accuracy[0]
     expect(shown).to_contain_text(f"{other.accuracy[0]:.1%}")
+
+
+@pytest.mark.nightly
+def test_six_questions_of_a_student_are_answered_on_the_page_with_the_engines_figures(page: Page, address: str) -> None:
+    """Which heads for "not", zero against mean, where the difference travels, how many bits, prune and heal, steer."""
+    prompt = Prompt(BUNDLE, TEXT, len(BUNDLE.tokenizer.encode(TEXT)))
+
+    def answered(words: str) -> None:
+        expect(page.get_by_text(words, exact=False).last).to_be_visible()
+
+    def show_me(name: str) -> None:
+        page.locator(f"[class*=st-key-ask_{name}]").get_by_role("radio").first.click()
+        expect(page.locator(f"[class*=st-key-cover_{name}] i.covered")).to_have_count(0)
+
+    change = head_boards(prompt=prompt).change["encoder"]
+    layer, head = np.unravel_index(int(np.abs(change).argmax()), change.shape)
+    opened(page, address, "heads", lab_off=f"encoder.{layer}.{head}", lab_on_set="on")
+    expect(page.locator(CHANGE)).to_have_text(signed_nats(float(change[layer, head])))
+    off = (("head", f"encoder.layer{layer}.self_attention", int(head), "zero"),)
+    loss = intervene_on_set(bundle=BUNDLE, changes=off).loss
+    moved, low, high = map(signed_nats, (loss.moved, loss.low, loss.high))
+    answered(f"{moved} nats (95%: {low} to {high})")
+
+    opened(page, address, "heads", lab_ways="on", lab_way="resample")
+    show_me("lab_ways")
+    ways = compare_ablations(prompt=prompt, how="resample")
+    answered(minus(f"Over 32 heads the correlation is {ways.r:+.2f}"))
+
+    other = "The film was very good."
+    opened(page, address, "patch", lab_other=other)
+    show_me("lab_patch")
+    found = patch_map(prompt=prompt, other=prompt.with_text(other), stack="encoder")
+    answered(minus(f"ln p {found.first:.2f} in the first text, {found.second:.2f} in the other"))
+
+    opened(page, address, "weights", lab_table="on", lab_set="pasted", lab_pasted="A dull film.\tnegative")
+    show_me("lab_flips")
+    table = weight_table(prompt=prompt, operation="round", among=(("A dull film.", 0),))
+    together = dict(zip(table.rows, table.held.tolist(), strict=True))["*"]
+    answered(f"the answer turns first at round {table.strengths[together]:g}.")
+
+    edits = [{"code": ["*", "prune", 0.9, 0, []], "on": True}]
+    opened(page, address, "weights", lab_weights=json.dumps(edits), lab_heal="on", lab_heal_steps="10")
+    page.get_by_role("button", name="Start healing").click()
+    page.wait_for_url(re.compile(r"/train\?.*run="))
+    control = page.locator("[data-testid=stMetric]").filter(has_text="Undamaged, trained as long")
+    expect(control).to_be_visible()
+    healed = re.search(r"\d+\.\d%", control.inner_text())
+    assert healed is not None
+    answered(f"given the same 10 steps, reaches {healed[0]}")
+
+    query = {"model": "gpt", "text": "Lily was", "lab_source": "texts", "lab_strength": "2.0", "lab_judged": "on"}
+    opened(page, address, "steer", lab_first="so happy", lab_second="so sad", **query)
+    box = page.get_by_text("Of 20 texts each, sentiment gives", exact=False)
+    expect(box).to_be_visible()
+    change_of_stream = ("steer", "decoder.layer1.residual", 2.0, ("texts", "so happy", "so sad", 0, -1), -1)
+    gpt = load(ROOT / "assets/checkpoints/gpt", device="cpu")
+    judged = judged_continuations(
+        prompt=Prompt(gpt, "Lily was", 20), changes=(change_of_stream,), judge=BUNDLE, label=1, count=20
+    )
+    answered(minus(f"{100 * judged.moved.moved:+.1f} points"))
 
 
 def place_in_matrix(page: Page, row: float, col: float) -> tuple[float, float]:
