@@ -123,8 +123,8 @@ def corpus_word(name: str) -> str:
 
 
 def joined(*sentences: str) -> str:
-    """Return sentences one after the other; in Chinese no space stands between them."""
-    return ("" if language() == "zh" else " ").join(sentences)
+    """Return sentences one after the other, empty ones left out; in Chinese no space stands between them."""
+    return ("" if language() == "zh" else " ").join(filter(None, sentences))
 
 
 def plain(text: str) -> str:

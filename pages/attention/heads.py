@@ -12,7 +12,7 @@ from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.explanation import show_explanation
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, all_windows, export_picture, show_picture
 from pages.kit.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from pages.language import joined, section, strings, t
 from pages.room import Part
@@ -85,9 +85,7 @@ def _grid_notes(view: View) -> list[str]:
     config = view.bundle.config
     kind = "multi" if config.kv_heads == 1 else "grouped"
     shares = [t(f"attention.{kind}_query", heads=config.n_heads, shared=config.kv_heads)]
-    windowed = [f"{layer} ({window})" for layer, window in enumerate(config.windows) if window is not None]
-    windows = [t("attention.windows", layers=", ".join(windowed))] if windowed else []
-    return [*(shares if config.kv_heads < config.n_heads else []), *windows]
+    return [*(shares if config.kv_heads < config.n_heads else []), all_windows(view)]
 
 
 def names_of_heads(view: View, heads: Heads, least: float) -> list[list[str]]:

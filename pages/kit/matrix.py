@@ -100,6 +100,12 @@ def window_note(view: View, layer: int, *, both: bool = False) -> str:
     return t(f"axis.window_{'causal' if view.bundle.reader.causal and not both else 'both'}", before=window - 1)
 
 
+def all_windows(view: View) -> str:
+    """Return in words which layers have a window, and how wide each is, "" where none has one."""
+    windowed = [f"{layer} ({window})" for layer, window in enumerate(view.bundle.config.windows) if window is not None]
+    return t("axis.windows", layers=", ".join(windowed)) if windowed else ""
+
+
 def export_picture(picture: Picture) -> None:
     """Offer a picture's files."""
     export_matrix(picture.figure, picture.answer, key=picture.key, of=picture.of)

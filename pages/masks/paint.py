@@ -14,7 +14,7 @@ from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Painted, Picture, show_picture, window_note
+from pages.kit.matrix import Painted, Picture, all_windows, show_picture, window_note
 from pages.kit.number_format import markdown_table
 from pages.kit.url import set_choice
 from pages.kit.verdict import (
@@ -296,7 +296,11 @@ def _painted(chosen: Masked) -> Live:
         strings("axis") | strings("masks_figure"),
         strings("matrix"),
         version=chosen.version,
-        note=joined(section("masks", "paint_note"), window_note(chosen.view, chosen.layer, both=True)).strip(),
+        note=joined(
+            section("masks", "paint_note"),
+            window_note(chosen.view, chosen.layer, both=True),
+            all_windows(chosen.view),
+        ),
         window=None if window is None else (window, window),  # also where the mask shows a GPT what comes later
     )
     return Live((Picture("masks_painter", figure, answer),), _verdicts(chosen, found), _numbers(chosen, found))

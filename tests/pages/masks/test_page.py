@@ -230,6 +230,8 @@ def test_a_layers_window_is_drawn_and_said(
     assert [panel["window"] for panel in painter["panels"]] == [window and [window, window]] * 3
     before = words(language)["axis.window_both"].format(before=(window or 0) - 1)
     assert (before in painter["note"]) == (window is not None)
+    layers = ", ".join(f"{layer} ({one})" for layer, one in enumerate(bundle.config.windows) if one)
+    assert (words(language)["axis.windows"].format(layers=layers) in painter["note"]) == bool(layers)
     assert words(language)["masks.before_causal"] in told(app)
 
 
