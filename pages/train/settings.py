@@ -11,7 +11,16 @@ import streamlit as st
 
 from pages.kit.url import chosen, held, keep, read_number, read_switch, whole_number, written_switch
 from pages.language import language, t, words
-from transformer_core.config import Activation, DropoutAt, NormOrder, PaddingMask, Pooling, Positions
+from transformer_core.config import (
+    Activation,
+    DropoutAt,
+    Norm,
+    NormOrder,
+    PaddingMask,
+    Pooling,
+    Positions,
+    QueryKeyNorm,
+)
 from transformer_core.text import KINDS as TOKENIZERS
 from transformer_core.training.config import Optimizer, Precision, Schedule
 from transformer_core.training.runs.settings import VOCABULARY
@@ -248,6 +257,16 @@ MODEL: tuple[Control, ...] = (
     Flag("one_hot", ("lm",)),
     Pick("initial", get_args(InitialWeights)),
 )
+MODERN: tuple[Control, ...] = (
+    Pick("norm", get_args(Norm), TRANSFORMERS),
+    Flag("gated", TRANSFORMERS),
+    Number("n_kv_heads", 0, BOUNDS["n_heads"][1], 1, TRANSFORMERS, off=0),
+    Flag("bias", TRANSFORMERS),
+    Pick("query_key_norm", get_args(QueryKeyNorm), TRANSFORMERS),
+    Flag("parallel", ("classifier", "gpt", "bert")),
+    _bounded("n_experts", 1, *TRANSFORMERS),
+    Number("n_active_experts", *BOUNDS["n_experts"], 1, TRANSFORMERS),
+)
 OPTIMISER: tuple[Control, ...] = (
     Pick("optimizer", get_args(Optimizer)),
     Number("learning_rate", 1e-6, 10.0, 1e-4),
@@ -267,8 +286,8 @@ RUN: tuple[Control, ...] = (
     _bounded("threads", 1),
     Pick("precision", get_args(Precision)),
 )
-SECTIONS = {"learn": LEARN, "model": MODEL, "optimiser": OPTIMISER, "run": RUN}
-ALL: tuple[Control, ...] = (SOURCE, NETWORK, LANGUAGE, *LEARN, *MODEL, *OPTIMISER, *RUN)
+SECTIONS = {"learn": LEARN, "model": MODEL, "modern": MODERN, "optimiser": OPTIMISER, "run": RUN}
+ALL: tuple[Control, ...] = (SOURCE, NETWORK, LANGUAGE, *LEARN, *MODEL, *MODERN, *OPTIMISER, *RUN)
 
 
 def apply(controls: tuple[Control, ...], source: str, network: str = "transformer") -> list[Control]:

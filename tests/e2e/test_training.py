@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.helpers import nightly_but
-from tests.helpers.browser import settle
+from tests.helpers.browser import rest, settle, visit
+from tests.helpers.reading import wait_link
 from transformer_core.checkpoints import load
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.run_list import RunList
@@ -226,6 +227,29 @@ def test_a_file_stays_what_is_learned_when_the_preset_changes_and_the_run_is_rep
     assert again.id != store.id
     assert again.spec.data == store.spec.data
     assert again.spec.name == f"{store.spec.name} (2)"
+
+
+@pytest.mark.nightly
+def test_a_model_of_today_is_put_together_on_the_form_trained_and_read(page: Page, address: str) -> None:
+    page.goto(f"{address}/train?{TINY.replace('n_heads=2', 'n_heads=4')}&settings_open=true")
+    page.get_by_role("tab", name="Since 2017").click()
+    settle(page)
+    page.get_by_role("combobox", name="Norm", exact=True).press("ArrowDown")
+    page.get_by_role("option", name="RMSNorm").click()
+    page.locator("[class*='st-key-gated'] label").first.click()
+    for name, value in (("Heads of keys and values", "2"), ("Experts (0: one layer)", "3"), ("Experts a token", "1")):
+        box = page.get_by_role("spinbutton", name=name)
+        box.fill(value)
+        box.press("Enter")
+    wait_link(page, norm="rms_norm", gated="on", n_kv_heads="2", n_experts="3", n_active_experts="1")
+    store = finished(page)
+    config = load(store.folder / "bundle", device="cpu").config
+    made = (config.norm, config.gated, config.kv_heads, config.n_experts, config.n_active_experts)
+    assert made == ("rms_norm", True, 2, 3, 1)
+    visit(page, address, "feed_forward", feed_forward_part="mixture", model=f"run:{store.id}", text="a dull film")
+    rest(page)
+    expect(page.locator(".vm-canvas").first).to_be_visible()
+    expect(page.get_by_text("Traceback")).to_have_count(0)
 
 
 @pytest.mark.nightly

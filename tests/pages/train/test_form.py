@@ -17,6 +17,7 @@ from pages.train.settings import (
     LANGUAGE,
     LEARN,
     MODEL,
+    MODERN,
     NETWORK,
     OPTIMISER,
     RUN,
@@ -34,7 +35,7 @@ from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.spec import KIND_OF_SOURCE, Origin
 
 SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
-OTHER = {"threads": "2", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}
+OTHER = {"threads": "2", "n_kv_heads": "1", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +133,7 @@ def test_weights_of_one_network_do_not_begin_another() -> None:
     assert words("en")["setting.network"] in asked.problem
 
 
-@pytest.mark.parametrize("controls", [(LANGUAGE,), LEARN, MODEL, OPTIMISER, RUN])
+@pytest.mark.parametrize("controls", [(LANGUAGE,), LEARN, MODEL, MODERN, OPTIMISER, RUN])
 def test_a_link_rebuilds_every_setting_and_is_compact(controls: tuple) -> None:
     usual = settings(QUICK)
     asked = {one.name: another(one, usual[one.name]) for one in controls if "classifier" in one.kinds}
