@@ -160,6 +160,7 @@ def current(name: str) -> Any:
     link = linked()
     if link is not None:
         return link.said.get(name)
+    _places()[name] = st.session_state.get("page")
     return st.session_state.get(widget_key(name), _kept().get(name, st.query_params.get(name)))
 
 
@@ -195,15 +196,24 @@ def in_bytes(said: Mapping[str, str]) -> int:
     return LONGEST_ADDRESS + len(urlencode(said))
 
 
+def _places() -> dict[str, str | None]:
+    """Return on which page each choice was read last."""
+    return st.session_state.setdefault("places", {})
+
+
 def _make_room(name: str, value: str) -> bool:
-    """Tell whether the URL has room for a value, once it holds nothing long that only other pages show."""
-    places, page = st.session_state.setdefault("places", {}), st.session_state.get("page")
-    places[name] = page  # where the choice was shown last
+    """Tell whether the URL has room for a value, once it holds nothing long that only other pages show.
+
+    What another page shows is kept for it, also where only a link had brought it.
+    """
+    page = st.session_state.get("page")
+    _places()[name] = page
     said = {**st.query_params.to_dict(), name: value}
-    elsewhere = [other for other in said if other in _kept() and places.get(other, page) != page]
+    elsewhere = [other for other in said if _places().get(other, page) != page]
     for other in sorted(elsewhere, key=lambda other: len(said[other]), reverse=True):
         if in_bytes(said) <= LONGEST_LINK:
             break
+        _kept().setdefault(other, said[other])
         del said[other], st.query_params[other]
     return in_bytes(said) <= LONGEST_LINK
 

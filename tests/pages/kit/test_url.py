@@ -88,6 +88,19 @@ def test_a_link_has_at_most_so_many_bytes_and_names_what_it_has_no_room_for() ->
     assert app.query_params["five"] == "好" * 300, "what another page shows gives way"
 
 
+def test_what_a_link_brought_for_another_page_gives_way_too_and_is_there_when_that_is_shown_again() -> None:
+    app = AppTest.from_function(writing)
+    app.query_params["one"] = "好" * 300
+    app.run()
+    app.session_state["page"] = "other"
+    app.run()
+    app.text_area(key="five@other").set_value("坏" * 300).run()
+    assert dict(app.query_params) == {"five": "坏" * 300}
+    app.session_state["page"] = ""
+    app.run()
+    assert app.text_area(key="one@").value == "好" * 300
+
+
 def growing() -> None:
     import streamlit as st
 
