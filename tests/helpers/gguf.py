@@ -1,5 +1,6 @@
 """Small random models as GGUF files, written with the `gguf` package as llama.cpp's converter writes them."""
 
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ OWN_NAMES = {
     "phi3": ("phi3", "Phi3", {"sliding_window": None}),
     "olmo2": ("olmo2", "Olmo2", {}),
     "gpt2": ("gpt2", "GPT2", {}),
+    "gptneox": ("gptneox", "GPTNeoX", {"tie_word_embeddings": False}),
 }
 LAYER = {
     "input_layernorm": "attn_norm",
@@ -45,6 +47,10 @@ LAYER = {
     "ln_2": "ffn_norm",
     "mlp.c_fc": "ffn_up",
     "mlp.c_proj": "ffn_down",
+    "attention.query_key_value": "attn_qkv",
+    "attention.dense": "attn_output",
+    "mlp.dense_h_to_4h": "ffn_up",
+    "mlp.dense_4h_to_h": "ffn_down",
 }
 ENDS = {
     "model.embed_tokens": "token_embd",
@@ -53,6 +59,9 @@ ENDS = {
     "transformer.wte": "token_embd",
     "transformer.wpe": "position_embd",
     "transformer.ln_f": "output_norm",
+    "gpt_neox.embed_in": "token_embd",
+    "gpt_neox.final_layer_norm": "output_norm",
+    "embed_out": "output",
 }
 
 
@@ -60,7 +69,7 @@ def _their_name(name: str, architecture: str) -> str:
     module, _, kind = name.rpartition(".")
     if module in ENDS:
         return f"{ENDS[module]}.{kind}"
-    parts = module.removeprefix("model.layers.").removeprefix("transformer.h.").split(".", 1)
+    parts = re.sub(r"^(model\.layers|transformer\.h|gpt_neox\.layers)\.", "", module).split(".", 1)
     named = LAYER[parts[1]]
     if parts[1] == "post_attention_layernorm" and architecture in ("gemma2", "gemma3", "olmo2"):
         named = "post_attention_norm"
@@ -76,6 +85,8 @@ def _changed(name: str, tensor: torch.Tensor, architecture: str, config: Any) ->
         return tensor + 1
     if architecture == "gpt2" and name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
         return tensor.T
+    if "query_key_value" in name:
+        return tensor.unflatten(0, (config.num_attention_heads, 3, -1)).transpose(0, 1).flatten(0, 2)
     return tensor
 
 
@@ -110,10 +121,16 @@ def _say_sizes(writer: gguf.GGUFWriter, name: str, config: Any) -> None:
     else:
         sizes = (config.max_position_embeddings, config.hidden_size, config.num_hidden_layers)
         sizes += (config.intermediate_size, config.num_attention_heads)
-        writer.add_head_count_kv(config.num_key_value_heads)
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         rope = config.rope_parameters
         writer.add_rope_freq_base(rope.get("full_attention", rope)["rope_theta"])
+        if name == "gptneox":
+            writer.add_layer_norm_eps(config.layer_norm_eps)
+            turning = rope["partial_rotary_factor"] * config.hidden_size / config.num_attention_heads
+            writer.add_rope_dimension_count(int(turning))
+            writer.add_parallel_residual(config.use_parallel_residual)
+        else:
+            writer.add_head_count_kv(config.num_key_value_heads)
+            writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
     for add, size in zip(

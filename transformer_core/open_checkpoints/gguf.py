@@ -46,8 +46,19 @@ OF_GPT2 = {
     "attention.head_count": "n_head",
     "attention.layer_norm_epsilon": "layer_norm_epsilon",
 }
+OF_NEOX = {
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "block_count": "num_hidden_layers",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.layer_norm_epsilon": "layer_norm_eps",
+    "rope.freq_base": "rotary_emb_base",
+    "use_parallel_residual": "use_parallel_residual",
+}
 ENDS = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 ENDS_OF_GPT2 = {"token_embd": "wte", "position_embd": "wpe", "output_norm": "ln_f", "output": "lm_head"}
+ENDS_OF_NEOX = {"token_embd": "gpt_neox.embed_in", "output_norm": "gpt_neox.final_layer_norm", "output": "embed_out"}
 LAYER = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -74,6 +85,14 @@ LAYER_OF_GPT2 = {
     "ffn_up": "mlp.c_fc",
     "ffn_down": "mlp.c_proj",
 }
+LAYER_OF_NEOX = {
+    "attn_norm": "input_layernorm",
+    "attn_qkv": "attention.query_key_value",
+    "attn_output": "attention.dense",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_up": "mlp.dense_h_to_4h",
+    "ffn_down": "mlp.dense_4h_to_h",
+}
 Undo = Callable[[str, Tensor, Mapping[str, Any]], Tensor]
 
 
@@ -98,13 +117,20 @@ def _turned(name: str, tensor: Tensor, settings: Mapping[str, Any]) -> Tensor:
     return tensor.T if re.search(r"\.c_(attn|proj|fc)\.weight$", name) else tensor
 
 
+def _by_head_again(name: str, tensor: Tensor, settings: Mapping[str, Any]) -> Tensor:
+    """Put query, key and value of each head together: the file has all queries first."""
+    if ".query_key_value." not in name:
+        return tensor
+    return tensor.unflatten(0, (3, settings["num_attention_heads"], -1)).transpose(0, 1).flatten(0, 2)
+
+
 @dataclass(frozen=True)
 class _Architecture:
     """One general.architecture.
 
     Args:
         model_type: what config.json calls it; named: the class of its checkpoints.
-        layer, ends: their names of a layer's tensors, and of the others.
+        layer, ends: their names of a layer's tensors, and of the others; layers: what stands before a layer's number.
         entries: their names of the numbers.
         undo: what the converter changed in a tensor, by the library's name.
         more: entries that the file does not say.
@@ -117,6 +143,7 @@ class _Architecture:
     ends: Mapping[str, str]
     entries: Mapping[str, str]
     more: Mapping[str, Any]
+    layers: str = "model.layers"
 
 
 def _decoder(
@@ -134,7 +161,17 @@ ARCHITECTURES = {
     "gemma3": _decoder("gemma3_text", "Gemma3", LAYER_OF_GEMMA, _less_one, rope_local_base_freq=10_000.0),
     "phi3": _decoder("phi3", "Phi3", LAYER_OF_PHI3),
     "olmo2": _decoder("olmo2", "Olmo2"),
-    "gpt2": _Architecture("gpt2", "GPT2LMHeadModel", LAYER_OF_GPT2, _turned, ENDS_OF_GPT2, OF_GPT2, {}),
+    "gpt2": _Architecture("gpt2", "GPT2LMHeadModel", LAYER_OF_GPT2, _turned, ENDS_OF_GPT2, OF_GPT2, {}, "h"),
+    "gptneox": _Architecture(
+        "gpt_neox",
+        "GPTNeoXForCausalLM",
+        LAYER_OF_NEOX,
+        _by_head_again,
+        ENDS_OF_NEOX,
+        OF_NEOX,
+        {"hidden_act": "gelu"},
+        "gpt_neox.layers",
+    ),
 }
 SCALINGS = {"linear": "linear", "yarn": "yarn", "none": None}
 STRETCHED = "rope_freqs.weight"  # in the place of Llama 3's scaling, whose numbers the file does not have
@@ -192,10 +229,8 @@ class GgufSource:
     def _their_name(self, name: str) -> str:
         layer = re.fullmatch(r"blk\.(\d+)\.(\w+)\.(weight|bias)", name)
         end = re.fullmatch(r"(\w+)\.(weight|bias)", name)
-        of_gpt2 = self.architecture.ends is ENDS_OF_GPT2
         if layer and layer[2] in self.architecture.layer:
-            prefix = f"h.{layer[1]}" if of_gpt2 else f"model.layers.{layer[1]}"
-            return f"{prefix}.{self.architecture.layer[layer[2]]}.{layer[3]}"
+            return f"{self.architecture.layers}.{layer[1]}.{self.architecture.layer[layer[2]]}.{layer[3]}"
         if end and end[1] in self.architecture.ends:
             return f"{self.architecture.ends[end[1]]}.{end[2]}"
         raise BundleError(
@@ -247,6 +282,8 @@ def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]
     values["tie_word_embeddings"] = "output.weight" not in file.tensors
     if named == "llama" and "head_dim" not in values and (turning := file.values.get("llama.rope.dimension_count")):
         values["head_dim"] = turning
+    if named == "gptneox":
+        values["rotary_pct"] = _share_that_turns(file, values)
     scaling = file.values.get(f"{named}.rope.scaling.type", "none")
     if not isinstance(scaling, str) or scaling not in SCALINGS:
         raise BundleError(f"{file.where}: rope.scaling.type={scaling!r:.60} is not supported")
@@ -257,6 +294,19 @@ def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]
             "original_max_position_embeddings": file.values.get(f"{named}.rope.scaling.original_context_length"),
         }
     return values | dict(found.more)
+
+
+def _share_that_turns(file: GgufFile, values: Mapping[str, Any]) -> float:
+    """Return which part of a head's coordinates turn, of which the file has the number."""
+    numbers = (
+        file.values.get("gptneox.rope.dimension_count"),
+        values.get("num_attention_heads"),
+        values.get("hidden_size"),
+    )
+    if not all(isinstance(one, int) and one > 0 for one in numbers):
+        raise BundleError(f"{file.where}: rope.dimension_count, head_count and embedding_length must be whole numbers")
+    turning, heads, width = numbers
+    return turning * heads / width
 
 
 def _llama3(file: GgufFile, values: Mapping[str, Any]) -> dict[str, Any]:
