@@ -149,3 +149,35 @@ def strings(prefix: str, lang: str | None = None) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def _words_under(start: str, language: str) -> dict[str, str]:
     return {key.removeprefix(start): word for key, word in words(language).items() if key.startswith(start)}
+
+
+MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
+RULE = re.compile(r"\s*:?-+:?\s*")
+
+
+def _marked(part: str) -> str:
+    return part if part.startswith("`") else f"**{plain(part[2:-2].strip())}**"
+
+
+def _inline(text: str) -> str:
+    parts = MARKED.split(text)  # every second part is bold or code
+    return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
+
+
+def _cell(cell: str) -> str:
+    return cell.strip() if RULE.fullmatch(cell) else _inline(cell.strip())
+
+
+def safe_line(line: str) -> str:
+    """Return one line of Markdown that keeps headings, lists, tables, bold and code; all else is plain text."""
+    line = line.strip()
+    if line.startswith("|"):
+        return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
+    if heading := re.fullmatch(r"#{1,6}\s+(.+)", line):
+        return f"\n**{plain(heading[1])}**\n"
+    return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
+
+
+def safe_text(text: str) -> str:
+    """Return Markdown of which safe_line keeps what it keeps, line by line."""
+    return "\n".join(map(safe_line, text.splitlines()))

@@ -13,11 +13,11 @@ from pages.kit.asking import ask_once
 from pages.kit.experiment import ask_first
 from pages.kit.glossary import show_prose
 from pages.kit.header import MOST_TOKENS
-from pages.kit.models import is_there, open_bundle, safe_text
+from pages.kit.models import is_there, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.runs import newest_run
 from pages.kit.url import current, forget_all, keep
-from pages.language import language, plain, t
+from pages.language import language, plain, safe_text, t
 from transformer_core.analysis.questions import QUESTIONS, Finding, reads
 from transformer_core.prompt import Prompt
 from transformer_core.untrusted.bundle_files import BundleError

@@ -24,7 +24,7 @@ from pages.kit.heavy_process import Place
 from pages.kit.refusals import in_own_words
 from pages.kit.runs import find_run, run_list
 from pages.kit.url import listed, refuse, set_choice, widget_key
-from pages.language import ASSETS, language, language_of, plain, t
+from pages.language import ASSETS, language, language_of, plain, safe_line, t
 from pages.serving.limits import limits
 from pages.serving.owners import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
@@ -59,8 +59,6 @@ MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
 _forgotten = 0  # how often all models were let go of
 LONGEST_CARD = 20_000
-MARKED = re.compile(r"(\*\*[^*\n]+\*\*|`[^`\n]+`)")
-RULE = re.compile(r"\s*:?-+:?\s*")
 
 
 @lru_cache(maxsize=64)
@@ -417,34 +415,6 @@ def offer_model(message: str, kinds: Sequence[str], *, name: str | None = None, 
     said, icon = t("outcome.switch", name=plain(name or "")), ":material/swap_horiz:"
     if name is not None and st.button(said, icon=icon, on_click=take_model, args=(name,), key=key):
         st.rerun(scope="app")
-
-
-def _marked(part: str) -> str:
-    return part if part.startswith("`") else f"**{plain(part[2:-2].strip())}**"
-
-
-def _inline(text: str) -> str:
-    parts = MARKED.split(text)  # every second part is bold or code
-    return "".join(_marked(part) if odd % 2 else plain(part) for odd, part in enumerate(parts))
-
-
-def _cell(cell: str) -> str:
-    return cell.strip() if RULE.fullmatch(cell) else _inline(cell.strip())
-
-
-def safe_line(line: str) -> str:
-    """Return one line of Markdown that keeps headings, lists, tables, bold and code; all else is plain text."""
-    line = line.strip()
-    if line.startswith("|"):
-        return f"| {' | '.join(_cell(cell) for cell in line.strip('|').split('|'))} |"
-    if heading := re.fullmatch(r"#{1,6}\s+(.+)", line):
-        return f"\n**{plain(heading[1])}**\n"
-    return f"- {_inline(line[2:])}" if line.startswith(("- ", "* ")) else _inline(line)
-
-
-def safe_text(text: str) -> str:
-    """Return Markdown of which safe_line keeps what it keeps, line by line."""
-    return "\n".join(map(safe_line, text.splitlines()))
 
 
 def show_card_text(bundle: Bundle) -> None:

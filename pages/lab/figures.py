@@ -89,7 +89,9 @@ def _scatter(across: str, up: str, head: str) -> Chart:
         alt.Tooltip("up:Q", title=up, format="+.3f"),
     ]
     dots = named("heads").mark_point(filled=True, size=70, opacity=0.8, color=HUES["query"])
-    spread = named("heads").mark_rule(color=HUES["query"], opacity=0.5).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
+    spread = (
+        named("heads").mark_rule(color=HUES["query"], opacity=0.5).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
+    )
     name = named("named").mark_text(align="left", dx=8, color=HUES["query"])
     return alt.layer(
         alike, spread, dots.encode(x=x, y=y, tooltip=about), name.encode(x=x, y=y, text=alt.Text("head:N"))

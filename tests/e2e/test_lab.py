@@ -104,6 +104,16 @@ def test_a_pasted_and_a_brought_set_give_the_number_of_the_engine(page: Page, ad
     expect(shown).to_contain_text(f"{other.accuracy[0]:.1%}")
 
 
+def happier() -> float:
+    """Return by how much steering from sad to happy moves what the classifier says of 20 continuations."""
+    change_of_stream = ("steer", "decoder.layer1.residual", 2.0, ("texts", "so happy", "so sad", 0, -1), -1)
+    gpt = load(ROOT / "assets/checkpoints/gpt", device="cpu")
+    found = judged_continuations(
+        prompt=Prompt(gpt, "Lily was", 20), changes=(change_of_stream,), judge=BUNDLE, label=1, count=20
+    )
+    return found.moved.moved
+
+
 @pytest.mark.nightly
 def test_six_questions_of_a_student_are_answered_on_the_page_with_the_engines_figures(page: Page, address: str) -> None:
     """Which heads for "not", zero against mean, where the difference travels, how many bits, prune and heal, steer."""
@@ -156,12 +166,7 @@ def test_six_questions_of_a_student_are_answered_on_the_page_with_the_engines_fi
     opened(page, address, "steer", lab_first="so happy", lab_second="so sad", **query)
     box = page.get_by_text("Of 20 texts each, sentiment gives", exact=False)
     expect(box).to_be_visible()
-    change_of_stream = ("steer", "decoder.layer1.residual", 2.0, ("texts", "so happy", "so sad", 0, -1), -1)
-    gpt = load(ROOT / "assets/checkpoints/gpt", device="cpu")
-    judged = judged_continuations(
-        prompt=Prompt(gpt, "Lily was", 20), changes=(change_of_stream,), judge=BUNDLE, label=1, count=20
-    )
-    answered(minus(f"{100 * judged.moved.moved:+.1f} points"))
+    answered(minus(f"{100 * happier():+.1f} points"))
 
 
 def place_in_matrix(page: Page, row: float, col: float) -> tuple[float, float]:

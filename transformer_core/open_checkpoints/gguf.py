@@ -298,14 +298,10 @@ def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]
 
 def _share_that_turns(file: GgufFile, values: Mapping[str, Any]) -> float:
     """Return which part of a head's coordinates turn, of which the file has the number."""
-    numbers = (
-        file.values.get("gptneox.rope.dimension_count"),
-        values.get("num_attention_heads"),
-        values.get("hidden_size"),
-    )
-    if not all(isinstance(one, int) and one > 0 for one in numbers):
+    turning = file.values.get("gptneox.rope.dimension_count")
+    heads, width = values.get("num_attention_heads"), values.get("hidden_size")
+    if not (isinstance(turning, int) and isinstance(heads, int) and isinstance(width, int) and width > 0):
         raise BundleError(f"{file.where}: rope.dimension_count, head_count and embedding_length must be whole numbers")
-    turning, heads, width = numbers
     return turning * heads / width
 
 

@@ -8,9 +8,9 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.kit.header import DEFAULT_TEXT
-from pages.kit.models import MORE_MODELS, forget_models, open_bundle, safe_line
+from pages.kit.models import MORE_MODELS, forget_models, open_bundle
 from pages.kit.navigation import page_path
-from pages.language import plain, prose, words
+from pages.language import plain, prose, safe_line, words
 from tests.helpers import nightly_but
 from tests.helpers.made_runs import FRAMES, SPECS, made_run
 from tests.helpers.pages import asks, minus, run, show_all, told

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
 from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
-from pages.lab.heads import adds_up, agreement_of, heads_in
+from pages.lab.heads import adds_up, heads_in
 from pages.lab.log import rows_from
 from pages.lab.outcome import N_CONTROLS, signed_nats
 from pages.lab.script import script_of
@@ -27,8 +26,8 @@ from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
 from transformer_core.analysis.lab.changes import changes_of
-from transformer_core.analysis.lab.heads_off import compare_ablations, few_heads, head_boards
-from transformer_core.analysis.lab.intervention import intervene, intervene_on_set, resampled
+from transformer_core.analysis.lab.heads_off import few_heads, head_boards
+from transformer_core.analysis.lab.intervention import intervene, intervene_on_set
 from transformer_core.analysis.lab.minimal_pairs import patch_on_pairs
 from transformer_core.analysis.lab.weight_curve import weight_curve, weight_table
 from transformer_core.analysis.lab.weights import matrices_of
@@ -235,42 +234,6 @@ def test_what_heads_do_together_stands_beside_the_sum_of_what_each_does() -> Non
     apart = float(change[0, 0] + change[0, 2] + change[1, 7])
     assert f"these 3 heads change the answer by {signed_nats(apart)} nats in all, together" in told(app)
     assert "in all, together" not in told(lab("heads", lab_off="encoder.0.0"))
-
-
-@pytest.mark.parametrize(("how", "said_so"), [("mean", "its mean over texts"), ("resample", "itself on another text")])
-def test_zero_is_compared_with_another_way_head_by_head(how: Literal["mean", "resample"], said_so: str) -> None:
-    app = lab("heads", lab_ways="on", shown="lab_ways", lab_way=how)
-    found = compare_ablations(prompt=read_here(), how=how)
-    said = told(app)
-    names = [f"{kind} {layer}.{head}" for kind, layer, head in found.heads]
-    apart = int(np.abs(found.zero - found.other).argmax())
-    assert minus(f"Over 32 heads the correlation is {found.r:+.2f}, without {names[found.most]}") in said
-    assert minus(f"They differ most at {names[apart]}: {found.zero[apart]:+.2f} nats") in said
-    assert minus(f"{found.other[apart]:+.2f} nats set to {said_so}.") in said
-    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
-    assert any("change of ln p, set to zero" in json.dumps(chart) for chart in charts)
-
-
-def test_a_head_writes_for_another_text_and_all_such_texts_have_their_mean() -> None:
-    off = ("head", "encoder.layer0.self_attention", 2, "resample", 6)
-    app = lab("heads", lab_off="encoder.0.2", lab_how="resample", lab_draw="7")
-    found = intervene(prompt=read_here(), changes=(off,), controls=0)
-    assert metrics(app)["change, nats"] == signed_nats(found.after - found.before)
-    every = resampled(prompt=read_here(), changes=(off,))
-    said = told(app)
-    assert f"Other text 7: “{every.texts[6][:40]}" in said
-    assert f"Over all 24 other texts these heads change the answer by {signed_nats(every.moved.moved)} nats" in said
-    assert f"{signed_nats(every.moved.low)} to {signed_nats(every.moved.high)} with 95" in said
-    app.slider(key="lab_draw@lab").set_value(8).run()
-    other = intervene(prompt=read_here(), changes=((*off[:4], 7),), controls=0)
-    assert metrics(app)["change, nats"] == signed_nats(other.after - other.before)
-
-
-@pytest.mark.parametrize(
-    ("r", "word"), [(0.9, "closely"), (0.89, "loosely"), (0.5, "loosely"), (0.49, "hardly"), (-1.0, "hardly")]
-)
-def test_how_alike_both_ways_are_is_said_by_the_correlation(r: float, word: str) -> None:
-    assert agreement_of(r) == word
 
 
 def test_a_bert_is_asked_for_the_token_that_is_chosen_in_a_text_without_a_mask() -> None:

@@ -1,14 +1,20 @@
-"""What the boxes of Patch and Steer say of heads and of steered texts is what the engine measures."""
+"""What the boxes of Heads off, Patch and Steer say of heads and of steered texts is what the engine measures."""
+
+import json
+from typing import Literal
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.lab import steer
+from pages.lab.heads import agreement_of
+from pages.lab.outcome import signed_nats
 from pages.lab.steer import moved_in_words
 from tests.helpers.engine import shipped
-from tests.helpers.pages import first_screen, matrices, minus, told
-from transformer_core.analysis.lab.intervention import JudgedTexts
+from tests.helpers.pages import first_screen, matrices, metrics, minus, told
+from transformer_core.analysis.lab.heads_off import compare_ablations
+from transformer_core.analysis.lab.intervention import JudgedTexts, intervene, resampled
 from transformer_core.analysis.lab.patching import head_ways, two_methods
 from transformer_core.prompt import Prompt
 from transformer_core.shares import Paired
@@ -74,3 +80,39 @@ def test_steered_continuations_are_judged(monkeypatch: pytest.MonkeyPatch) -> No
     assert not app.exception
     assert "Of 3 texts each, sentiment gives “positive” a mean of" in told(app)
     assert "A random direction of the same length" in told(app)
+
+
+@pytest.mark.parametrize(("how", "said_so"), [("mean", "its mean over texts"), ("resample", "itself on another text")])
+def test_zero_is_compared_with_another_way_head_by_head(how: Literal["mean", "resample"], said_so: str) -> None:
+    app = lab("heads", lab_ways="on", shown="lab_ways", lab_way=how)
+    found = compare_ablations(prompt=read_here(), how=how)
+    said = told(app)
+    names = [f"{kind} {layer}.{head}" for kind, layer, head in found.heads]
+    apart = int(np.abs(found.zero - found.other).argmax())
+    assert minus(f"Over 32 heads the correlation is {found.r:+.2f}, without {names[found.most]}") in said
+    assert minus(f"They differ most at {names[apart]}: {found.zero[apart]:+.2f} nats") in said
+    assert minus(f"{found.other[apart]:+.2f} nats set to {said_so}.") in said
+    charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+    assert any("change of ln p, set to zero" in json.dumps(chart) for chart in charts)
+
+
+def test_a_head_writes_for_another_text_and_all_such_texts_have_their_mean() -> None:
+    off = ("head", "encoder.layer0.self_attention", 2, "resample", 6)
+    app = lab("heads", lab_off="encoder.0.2", lab_how="resample", lab_draw="7")
+    found = intervene(prompt=read_here(), changes=(off,), controls=0)
+    assert metrics(app)["change, nats"] == signed_nats(found.after - found.before)
+    every = resampled(prompt=read_here(), changes=(off,))
+    said = told(app)
+    assert f"Other text 7: “{every.texts[6][:40]}" in said
+    assert f"Over all 24 other texts these heads change the answer by {signed_nats(every.moved.moved)} nats" in said
+    assert f"{signed_nats(every.moved.low)} to {signed_nats(every.moved.high)} with 95" in said
+    app.slider(key="lab_draw@lab").set_value(8).run()
+    other = intervene(prompt=read_here(), changes=((*off[:4], 7),), controls=0)
+    assert metrics(app)["change, nats"] == signed_nats(other.after - other.before)
+
+
+@pytest.mark.parametrize(
+    ("r", "word"), [(0.9, "closely"), (0.89, "loosely"), (0.5, "loosely"), (0.49, "hardly"), (-1.0, "hardly")]
+)
+def test_how_alike_both_ways_are_is_said_by_the_correlation(r: float, word: str) -> None:
+    assert agreement_of(r) == word
