@@ -149,7 +149,7 @@ def test_both_models_of_a_change_since_2017_are_trained_and_stand_side_by_side(
     expect(page.get_by_text(re.compile(r"95 % interval .* 3 seeds"))).to_be_visible()
     page.get_by_role("button", name="Train both now").click()
     page.wait_for_url(re.compile("/compare"))
-    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 24 of A, 24 of B"))
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile("frame 23 of A, 23 of B"))
     settle(page)
     runs = [parse_qs(urlsplit(page.url).query)[name][0] for name in ("run", "other")]
     assert len(set(runs)) == 2
