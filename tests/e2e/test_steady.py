@@ -24,7 +24,8 @@ RECORD = """
     const scrolled = document.querySelector("[data-testid=stMain]").scrollTop;
     const picture = firstPicture();
     if (picture) tops.picture = box(picture).top + scrolled;
-    main.querySelectorAll("h2, [data-testid=stTextInput], [data-testid=stButtonGroup]").forEach((one, place) => {
+    const above = main.querySelectorAll("h2, [data-testid=stTextInput], [data-testid=stButtonGroup]");
+    [...above].filter((one) => box(one).height).forEach((one, place) => {  // without what an older run left, unseen
       if (picture && box(one).bottom <= box(picture).top) tops[place] = box(one).top + scrolled;
     });
     const faded = [...main.querySelectorAll("[data-stale=true]")].filter((one) => getComputedStyle(one).opacity < 1);
