@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.lens import settled, through_last_norm
 from transformer_core.analysis.outcome import one_text
-from transformer_core.analysis.positions.order_cases import LABELS, best_language
+from transformer_core.analysis.positions.order_cases import best_language, require_opinions
 from transformer_core.bundle import Bundle
 from transformer_core.models.classifier import Classifier
 from transformer_core.models.output import mean_over_real_tokens
@@ -176,8 +176,7 @@ class ReadReviews:
 def require_reviews(bundle: Bundle, name: str, count: int) -> None:
     """Raise ValueError unless a bundle can be measured on that many labelled reviews."""
     classifier_of(bundle)
-    if bundle.labels != LABELS:
-        raise ValueError(f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are {', '.join(LABELS)}")
+    require_opinions(bundle)
     if not 1 <= count <= MOST_REVIEWS:
         raise ValueError(f"{name}={count} must be from 1 to {MOST_REVIEWS}")
 

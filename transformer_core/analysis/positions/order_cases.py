@@ -65,6 +65,12 @@ def best_language(tokenizer: Tokenizer) -> Language:
     return min(LANGUAGES, key=cost)
 
 
+def require_opinions(bundle: Bundle) -> None:
+    """Raise ValueError unless the classes are those of the built-in reviews."""
+    if bundle.labels != LABELS:
+        raise ValueError(f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are {', '.join(LABELS)}")
+
+
 def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]:
     """Return the language and held-out reviews of the built-in corpus, grouped by length; to a translator, sentences.
 
@@ -73,8 +79,8 @@ def cases_of_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Cases]]
             less than 1.
     """
     _check_kind(bundle)
-    if bundle.kind == "classifier" and bundle.labels != LABELS:
-        raise ValueError(f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are {', '.join(LABELS)}")
+    if bundle.kind == "classifier":
+        require_opinions(bundle)
     if count < 1:
         raise ValueError(f"texts={count} must be at least 1")
     language = best_language(bundle.tokenizer)
