@@ -53,8 +53,8 @@ def try_forced(view: View) -> None:
     options = options_of("before.forced_{}", ("more", "alike", "fewer"))
     about = f"{view.name} {answer.arguments['target']}"
     cover = ask_first(section("before", "try_forced"), options, name="before_forced", about=about)
-    gap = found.forced_right - found.free_right
-    measured = t("before.forced_measured", forced=found.forced_right, free=found.free_right, count=len(found.words))
+    gap = found.right - found.free_right
+    measured = t("before.forced_measured", forced=found.right, free=found.free_right, count=len(found.words))
     leaves = t("before.forced_follows")
     if found.leaves >= 0:
         leaves = t("before.forced_leaves", place=found.leaves, word=plain(shown_word(found.words[found.leaves])))

@@ -146,8 +146,8 @@ def test_each_word_is_scored_after_the_right_ones_and_the_rest_is_what_the_model
             probabilities = logits[0].double().softmax(-1)
             assert found.probabilities[step] == pytest.approx(float(probabilities[word]), abs=1e-6)
             assert found.favourites[step] == tokenizer.label_of(int(probabilities.argmax()))
-    assert found.forced_right == sum(one == other for one, other in zip(found.words, found.favourites, strict=True))
-    assert found.forced_right > found.free_right
+    assert found.right == sum(one == other for one, other in zip(found.words, found.favourites, strict=True))
+    assert found.right > found.free_right
     assert found.words[: found.leaves] == found.free[: found.leaves]
     assert found.words[found.leaves] != found.free[found.leaves]
 
@@ -157,7 +157,7 @@ def test_its_own_translation_is_found_whole_either_way() -> None:
     own = word_alignment(prompt=Prompt(bundle, TEXT, 64))
     found = forced_and_free(prompt=Prompt(bundle, TEXT, 64), target=own.translation)
     assert found.leaves == -1
-    assert found.forced_right == found.free_right == len(found.words) == len(own.target)
+    assert found.right == found.free_right == len(found.words) == len(own.target)
 
 
 def test_a_transformer_is_scored_as_on_its_own_page() -> None:

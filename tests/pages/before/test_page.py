@@ -229,10 +229,10 @@ def test_right_words_before_are_held_against_the_models_own_after_a_prediction(b
     found = forced_and_free(**asked(bundle), target=target)
     app = before(before_part="vector", before_forced_open="true", before_target=target)
     assert not app.exception
-    gap = found.forced_right - found.free_right
+    gap = found.right - found.free_right
     app = answered(app, "more" if gap > 0 else "fewer" if gap < 0 else "alike")
     assert words("en")["try.right"] in told(app)
-    assert f"**{found.forced_right}** of the {len(found.words)}" in told(app)
+    assert f"**{found.right}** of the {len(found.words)}" in told(app)
     assert not before(before_part="vector", before_forced_open="true", before_target="🙂 " * 400).exception
 
 

@@ -5,38 +5,29 @@ Williams and Zipser 1989 name the first; Bengio et al. 2015 and Ranzato et al. 2
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from transformer_core.analysis.before.alignments import MOST_WORDS, given_to, written_by
 from transformer_core.analysis.translation.greedy_steps import source_of
+from transformer_core.analysis.translation.teacher_forcing import Scored, scored
 from transformer_core.prompt import Prompt
 
 
 @dataclass(frozen=True, eq=False)
-class ForcedAndFree:
+class ForcedAndFree(Scored):
     """A given translation, word by word, and what a model writes with and without it.
-
-    Shapes:
-        probabilities, ranks, favourite_probabilities: (step,), of the given words after the right ones before them
 
     Args:
         words: labels of the given translation, the end token included.
-        favourites: what the model would write at each place after the right words.
         free: what it writes alone, up to as many words, padded with "".
         free_text: the whole of it.
-        forced_right, free_right: at how many places each has the given word.
+        free_right: at how many places that has the given word.
         leaves: the first place where the model alone writes another word; -1 where it writes the given words.
     """
 
     words: tuple[str, ...]
-    probabilities: np.ndarray
-    ranks: np.ndarray
-    favourites: tuple[str, ...]
-    favourite_probabilities: np.ndarray
     free: tuple[str, ...]
     free_text: str
-    forced_right: int
     free_right: int
     leaves: int
 
@@ -57,20 +48,14 @@ def forced_and_free(*, prompt: Prompt, target: str) -> ForcedAndFree:
     most = min(MOST_WORDS, source.model.config.max_len - 1)
     given, written = given_to(source, bundle, target, most)[-most:], written_by(source, most)
     read = torch.tensor([[source.bos_id, *given[:-1]]], device=source.ids.device)  # (1, step)
-    probabilities = source.model(source.ids, read)[0].cpu().double().softmax(-1)  # (step, vocab)
-    own = probabilities[torch.arange(len(given)), given]
-    highest, favourites = probabilities.max(-1)
+    found = scored(source.model(source.ids, read)[0], given, bundle.tokenizer)
     alone = [*written, *[-1] * len(given)][: len(given)]
     label = bundle.tokenizer.label_of
     return ForcedAndFree(
+        **vars(found),
         words=bundle.tokenizer.labels_of(given),
-        probabilities=own.numpy(),
-        ranks=((probabilities > own[:, None]).sum(-1) + 1).numpy(),
-        favourites=tuple(map(label, favourites.tolist())),
-        favourite_probabilities=highest.numpy(),
         free=tuple("" if id_ < 0 else label(id_) for id_ in alone),
         free_text=bundle.tokenizer.decode(written),
-        forced_right=int((favourites == torch.tensor(given)).sum()),
         free_right=sum(one == other for one, other in zip(alone, given, strict=True)),
         leaves=next((k for k, (a, b) in enumerate(zip(alone, given, strict=True)) if a != b), -1),
     )

@@ -3,30 +3,70 @@
 Williams and Zipser 1989 name it; it is how a decoder is trained.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from transformer_core.analysis.translation.greedy_steps import source_of, stacked
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
+from transformer_core.text import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
-class Forced:
-    """How likely a target is, word by word.
+class Scored:
+    """How likely given words are, each after the right words before it.
 
     Shapes:
         probabilities, log_probs, ranks, favourite_probabilities: (step,)
+
+    Args:
+        ranks: 1 where the word was the likeliest of all.
+        favourites: labels of the words that the model would have written.
+        right: at how many places that is the given word.
+    """
+
+    probabilities: np.ndarray
+    log_probs: np.ndarray
+    ranks: np.ndarray
+    favourites: tuple[str, ...]
+    favourite_probabilities: np.ndarray
+    right: int
+
+
+def scored(logits: Tensor, words: Sequence[int], tokenizer: Tokenizer) -> Scored:
+    """Score given words.
+
+    Shapes:
+        logits: (step, vocab), of a decoder that read the words before each
+    """
+    of_all = logits.cpu().double().log_softmax(-1)  # (step, vocab)
+    log_probs = of_all[torch.arange(len(words)), words]  # (step,)
+    favourite, favourites = of_all.max(-1)
+    return Scored(
+        log_probs.exp().numpy(),
+        log_probs.numpy(),
+        ((of_all > log_probs[:, None]).sum(-1) + 1).numpy(),
+        tuple(map(tokenizer.label_of, favourites.tolist())),
+        favourite.exp().numpy(),
+        int((favourites == torch.tensor(words)).sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Forced(Scored):
+    """How likely a target is, word by word.
+
+    Shapes:
         cross_weights: (layer, head, step, source_pos)
 
     Args:
         token_ids: the start, the target's words, the end.
         words: labels of what each step should write; read: of what it was given last.
         unknown: how many of the words the vocabulary has no entry for.
-        ranks: 1 where the word was the likeliest of all.
-        favourites: labels of the words that the model would have written.
         log_prob: the sum of log_probs, in nats.
     """
 
@@ -34,11 +74,6 @@ class Forced:
     words: tuple[str, ...]
     read: tuple[str, ...]
     unknown: int
-    probabilities: np.ndarray
-    log_probs: np.ndarray
-    ranks: np.ndarray
-    favourites: tuple[str, ...]
-    favourite_probabilities: np.ndarray
     cross_weights: np.ndarray
     log_prob: float
 
@@ -69,19 +104,13 @@ def forced_target(*, prompt: Prompt, target: str) -> Forced:
     token_ids = (source.bos_id, *words)
     given = torch.tensor([token_ids[:-1]], device=source.ids.device)  # (1, step)
     logits, trace = capture(source.model, source.ids, given, sites=("decoder.*.cross_attention.weights",))
-    of_all = logits[0].cpu().double().log_softmax(-1)  # (step, vocab)
-    log_probs = of_all[torch.arange(len(words)), words]  # (step,)
-    favourite, favourites = of_all.max(-1)
+    found = scored(logits[0], words, tokenizer)
     return Forced(
+        **vars(found),
         token_ids=token_ids,
         words=tokenizer.labels_of(words),
         read=tokenizer.labels_of(token_ids[:-1]),
         unknown=sum(encoding.unknown),
-        probabilities=log_probs.exp().numpy(),
-        log_probs=log_probs.numpy(),
-        ranks=((of_all > log_probs[:, None]).sum(-1) + 1).numpy(),
-        favourites=tuple(map(tokenizer.label_of, favourites.tolist())),
-        favourite_probabilities=favourite.exp().numpy(),
         cross_weights=stacked(trace, "cross_attention"),
-        log_prob=float(log_probs.sum()),
+        log_prob=float(found.log_probs.sum()),
     )
