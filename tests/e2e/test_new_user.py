@@ -18,7 +18,7 @@ from pages.kit.navigation import SECTIONS
 from pages.kit.number_format import percent, significant
 from pages.language import LANGUAGES, words
 from tests.e2e.test_writing import asked, opened, verdict
-from tests.helpers.browser import rest, settle, weights
+from tests.helpers.browser import rest, settle, wait_painted, weights
 from tests.helpers.pages import minus
 from tests.helpers.reading import metric, press
 from transformer_core.analysis.attention.head_ablation import head_effects
@@ -191,6 +191,7 @@ def test_a_row_of_a_chosen_head_is_read(person: Person) -> None:
     person.types(TEXT)
     person.chooses("1", "attention.layer")
     person.chooses("2", "attention.head")
+    wait_painted(person.page, f"1.2|{TEXT}")
     labels, found = weights(TEXT, 1, 2)
     np.testing.assert_allclose(person.row("loved", 1), found[labels.index("loved")], atol=6e-4)
 

@@ -49,7 +49,7 @@ def test_the_arrow_keys_go_through_all_scenes(own_page: Page, address: str, lang
         expect(screen(page).locator("[data-shown]").first).to_be_visible()
         expect(screen(page).get_by_text("Traceback")).to_have_count(0)
         assert f"scene={number}" in page.url
-        assert page.evaluate(f"({CUT})(document.querySelector('iframe.shown').contentDocument)") == []
+        page.wait_for_function(f"() => !({CUT})(document.querySelector('iframe.shown').contentDocument).length")
         page.keyboard.press("ArrowRight")
     expect(page.locator("h1")).to_have_text(lecture.scenes[min(keys, len(lecture.scenes) - 1)].title)
 

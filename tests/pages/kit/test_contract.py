@@ -345,7 +345,8 @@ def test_a_part_stands_whatever_a_models_weights_are(
     needs = [
         text.replace("{name}", bundle.name) for key, text in words("en").items() if re.search(r"\.needs_[a-z]+$", key)
     ]
-    labels = f"{bundle.name} tells {', '.join(bundle.labels)}; the reviews at hand are negative, positive"
+    shown = ", ".join(open_bundle(bundle.name).labels)
+    labels = f"{bundle.name} tells {shown}; the reviews at hand are negative, positive"
     needs.append(words("en")["positions.cannot"].format(error=plain(labels)))
     notes = {element.value for element in (*app.error, *app.info) if bundle.name in element.value}
     assert notes <= {*needs}  # which are said of sound weights, too
