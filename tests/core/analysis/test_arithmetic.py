@@ -96,7 +96,7 @@ def test_every_tensor_is_its_formula_recomputed_in_float64(kind, variant: str) -
         np.testing.assert_allclose(found.recomputed, recorded.numpy(), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "variant"), nightly_but(ALL, GATE))
+@pytest.mark.parametrize(("kind", "variant"), nightly_but(ALL, GATE[::2]))
 def test_a_cells_numbers_come_from_what_was_recorded_and_make_its_value_and_print_it(kind, variant: str) -> None:
     run = run_of(kind, variant)
     order = list(run.trace)

@@ -82,9 +82,9 @@ def mounted(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
 
 def last_of_its_part(case: tuple[str, str, dict[str, str]]) -> bool:
-    """Tell whether the gate runs a case: of every other live part the last one, which says more than the first."""
+    """Tell whether the gate runs a case: of every fourth live part the last one, which says more than the first."""
     parts = list(dict.fromkeys(other[:2] for other in CASES))
-    return case[:2] in parts[::2] and case == [other for other in CASES if other[:2] == case[:2]][-1]
+    return case[:2] in parts[::4] and case == [other for other in CASES if other[:2] == case[:2]][-1]
 
 
 @pytest.mark.parametrize(("page", "part", "query"), nightly_but(CASES, last_of_its_part))

@@ -19,6 +19,7 @@ from pages.language import words
 from pages.why import gates as gates_question
 from pages.why import heads, query_key, residuals, scaling, times, trials
 from pages.why.frame import HEAD, LAYER
+from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, told
 from transformer_core.analysis.why.gates import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
@@ -96,16 +97,16 @@ def test_only_the_chosen_question_is_computed(monkeypatch: pytest.MonkeyPatch) -
     assert len(asks(app)) == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "key", "value"),
-    [
-        ({"why": "scaling"}, "why_scaling_width@why", "512"),
-        ({"why": "scorings"}, "why_scorings_tokens@why", "16"),
-        ({"why": "cost"}, "why_cost_length@why", "1024"),
-        ({"why": "residuals"}, "why_residuals_depth@why", "32"),
-        ({"why": "gates"}, "why_gates_draws@why", "4096"),
-    ],
-)
+STEPS = [
+    ({"why": "scaling"}, "why_scaling_width@why", "512"),
+    ({"why": "scorings"}, "why_scorings_tokens@why", "16"),
+    ({"why": "cost"}, "why_cost_length@why", "1024"),
+    ({"why": "residuals"}, "why_residuals_depth@why", "32"),
+    ({"why": "gates"}, "why_gates_draws@why", "4096"),
+]
+
+
+@pytest.mark.parametrize(("query", "key", "value"), nightly_but(STEPS, STEPS[:2]))
 def test_steps_of_a_slider_change_what_is_measured(query: dict[str, str], key: str, value: str) -> None:
     app = run("why", text=TEXT, shown=f"why_{query['why']}", **query)
     app.select_slider(key=key).set_value(value).run()
