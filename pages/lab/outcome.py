@@ -39,6 +39,9 @@ def answer_word(view: View, answer: int) -> str:
 
 def can_answer(view: View) -> bool:
     """Tell whether the model answers anything about the text; where not, say why."""
+    if view.bundle.reader.asks is None:
+        st.info(t("lab.needs_answer", name=plain(view.bundle.name)), icon=":material/info:")
+        return False
     try:
         untouched(view)
     except ValueError as error:

@@ -13,7 +13,6 @@ from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.models import KINDS_OF_PAGE, model_names, open_or_say
 from pages.kit.url import current
 from pages.lab.figures import numbered, tables
-from pages.lab.outcome import can_answer
 from pages.lab.patch import OTHER, read_other
 from pages.language import plain, strings, t
 from pages.room import Part
@@ -33,8 +32,6 @@ SECOND = Choice("lab_model", _seconds, label="lab.second_model", form="list")
 
 def _show(view: View) -> None:
     """Show one site of both readings with their difference, and all layers compared."""
-    if not can_answer(view):
-        return
     text_place, model_place, site_place, head_place = st.columns([4, 2, 2.6, 1.4], vertical_alignment="bottom")
     with text_place:
         OTHER.show(view)
@@ -102,8 +99,9 @@ def _show_tables(answer: Answer[SideBySide], site: str) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         export_picture(picture)
         first, second = found.answers
-        said = t("lab.side_answers", first=f"{first:.3f}", second=f"{second:.3f}" if second == second else "–")
-        say(said, small=True)
+        if first == first:  # of a model that answers
+            said = t("lab.side_answers", first=f"{first:.3f}", second=f"{second:.3f}" if second == second else "–")
+            say(said, small=True)
 
 
 def _show_layers(answer: Answer[SideBySide]) -> None:

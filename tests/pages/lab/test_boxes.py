@@ -1,10 +1,12 @@
 """What the boxes of Heads off, Patch and Steer say of heads and of steered texts is what the engine measures."""
 
 import json
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.lab import steer
@@ -16,6 +18,8 @@ from tests.helpers.pages import first_screen, matrices, metrics, minus, told
 from transformer_core.analysis.lab.heads_off import compare_ablations
 from transformer_core.analysis.lab.intervention import JudgedTexts, intervene, resampled
 from transformer_core.analysis.lab.patching import head_ways, two_methods
+from transformer_core.bundle import Bundle
+from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 from transformer_core.shares import Paired
 
@@ -94,6 +98,19 @@ def test_zero_is_compared_with_another_way_head_by_head(how: Literal["mean", "re
     assert minus(f"{found.other[apart]:+.2f} nats set to {said_so}.") in said
     charts = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
     assert any("change of ln p, set to zero" in json.dumps(chart) for chart in charts)
+
+
+def test_a_sentence_encoder_is_read_side_by_side_and_answers_nothing(opened_odd: Callable[[str, str], Bundle]) -> None:
+    bundle = opened_odd("encoder", "biased")
+    other = "A dull film."
+    app = lab("side", bundle.name, lab_other=other, lab_site="encoder.layer0.residual")
+    first = next(figure for header, figure in matrices(app) if header["filename"] == "lab_side")
+    ids = torch.tensor([bundle.tokenizer.encode(TEXT).ids])
+    expected = capture(bundle.model, ids, sites=("encoder.layer0.residual",))[1]["encoder.layer0.residual"][0]
+    np.testing.assert_allclose(first["0"], expected.numpy(), atol=1e-4)
+    assert "ln p of the first" not in told(app)
+    answering = lab("heads", bundle.name)
+    assert "answers nothing that could be measured" in told(answering)
 
 
 def test_a_head_writes_for_another_text_and_all_such_texts_have_their_mean() -> None:

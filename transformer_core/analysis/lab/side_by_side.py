@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.encoder.two_sentences import aligned, apart, pair_labels
-from transformer_core.analysis.lab.cases import Cases, answer_id, one_case, run
+from transformer_core.analysis.lab.cases import Cases, answer_id, one_case, run, with_answers
 from transformer_core.analysis.lab.changes import streams
+from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
@@ -38,7 +39,8 @@ class SideBySide:
     Args:
         rows, columns: labels of the first and of the second reading; those of columns are empty where they are numbers.
         pair_labels: one a pair, "word" or "word → other".
-        answers: ln p of the first reading's answer in both, nan in the second where it has another kind of answer.
+        answers: ln p of the first reading's answer in both, nan in the second where it has another kind of answer, and
+            where there is none.
     """
 
     first: np.ndarray
@@ -64,10 +66,20 @@ class Names:
 
 def sites_in(*, prompt: Prompt) -> Names:
     """Return the names of all sites of a reading that have positions, in the order they are computed."""
-    cases = one_case(prompt=prompt)
-    trace = run(cases, sites=("*",))[1]
+    cases, trace, _ = _read(prompt)
     widths = {len(labels) for labels in cases.labels.values()}
     return Names(tuple(name for name, tensor in trace.items() if tensor.dim() >= 3 and tensor.shape[-2] in widths))
+
+
+def _read(prompt: Prompt) -> tuple[Cases, Trace, float]:
+    """Read a text, and return ln p of what the model answers, nan where it answers nothing, as a sentence encoder."""
+    bundle, encoding = prompt.bundle, prompt.encoding
+    if bundle.reader.asks == "words" or bundle.reader.outcome(encoding) is not None:
+        cases = one_case(prompt=prompt)
+        answers, trace = run(cases, sites=("*",))
+        return cases, trace, float(answers.log_prob[0])
+    cases = with_answers(bundle, [encoding], [{}])
+    return cases, capture(bundle.model, *cases.inputs, sites=("*",))[1], float("nan")
 
 
 def side_by_side(*, prompt: Prompt, second: Prompt, site: str, head: int = 0) -> SideBySide:
@@ -78,11 +90,11 @@ def side_by_side(*, prompt: Prompt, second: Prompt, site: str, head: int = 0) ->
         head: of a site with heads.
 
     Raises:
-        ValueError: one of the two has no such site or head, it is too large to be shown, or as one_case.
+        ValueError: one of the two has no such site or head, or it is too large to be shown.
     """
-    pair = [one_case(prompt=one) for one in (prompt, second)]
-    answered = [run(cases, sites=("*",)) for cases in pair]
-    tables = [_table(cases, trace, site, head) for cases, (_, trace) in zip(pair, answered, strict=True)]
+    first, other = map(_read, (prompt, second))
+    pair, traces = [first[0], other[0]], [first[1], other[1]]
+    tables = [_table(cases, trace, site, head) for cases, trace in zip(pair, traces, strict=True)]
     pairs = _pairs(pair[0], pair[1], site)
     one, two = tables
     over_keys = site.rsplit(".", 1)[-1] in OVER_KEYS
@@ -92,7 +104,7 @@ def side_by_side(*, prompt: Prompt, second: Prompt, site: str, head: int = 0) ->
     labels = tuple(cases.labels.get(stack, next(iter(cases.labels.values()))) for cases in pair)
     of_keys = "encoder" if ".cross_attention." in site else stack
     keys = [cases.labels[of_keys] if over_keys else () for cases in pair]
-    compared = _compared(pair, [trace for _, trace in answered], stack)
+    compared = _compared(pair, traces, stack)
     return SideBySide(
         one,
         two,
@@ -102,10 +114,7 @@ def side_by_side(*, prompt: Prompt, second: Prompt, site: str, head: int = 0) ->
         rows=(labels[0], labels[1]),
         columns=(keys[0], keys[1]),
         pair_labels=pair_labels(labels[0], labels[1], pairs),
-        answers=(
-            float(answered[0][0].log_prob[0]),
-            _second_answer(pair[0], second),
-        ),
+        answers=(first[2], _second_answer(pair[0], second)),
     )
 
 
@@ -115,7 +124,7 @@ def _second_answer(first: Cases, prompt: Prompt) -> float:
         first.bundle.kind == prompt.bundle.kind
         and first.bundle.of_target.to_json() == prompt.bundle.of_target.to_json()
     )
-    if not same or prompt.bundle.reader.asks == "words":
+    if not same or prompt.bundle.reader.asks == "words" or prompt.bundle.reader.outcome(prompt.encoding) is None:
         return float("nan")
     other = one_case(prompt=prompt, answer=answer_id(first))
     return float(run(other)[0].log_prob[0])
