@@ -26,7 +26,7 @@ PAGES = [(page, [part for _, part in parts]) for page, parts in groupby(ALL_SCRE
 NAMES = [name for name, _ in PAGES]
 LOOKS = (("en", "light"), ("zh", "dark"))
 RACING = ("translation",)  # a part chosen right after a slider left a blank page before clear_with_inner
-SEEN = ("attention", "gpt", "lab", "my_model", "train")  # in the gate by tests of their own
+SEEN = ("attention", "gpt", "lab", "lectures", "my_model", "tokens", "train")  # in the gate by tests of their own
 TRAINED = {("why", "values"), ("why", "positions"), ("embeddings", "counts"), ("masks", "cheat")}
 VISITS = nightly_but(
     [(name, LOOKS[number % 2 ^ other]) for other in (0, 1) for number, name in enumerate(NAMES)],

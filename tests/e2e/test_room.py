@@ -47,6 +47,7 @@ def at_home(browser: Browser) -> Iterator[Page]:
     assert not wrong
 
 
+@pytest.mark.nightly
 def test_a_class_answers_changes_its_mind_and_sees_what_the_model_says(
     own_page: Page, phones: list[Page], address: str
 ) -> None:

@@ -241,7 +241,7 @@ def test_no_odd_value_makes_a_page_of_runs_fail(
     assert not run(page, run=ODD[shift], other=ODD[shift]).exception
 
 
-@pytest.mark.parametrize("page", ["train", "compare"])
+@pytest.mark.parametrize("page", nightly_but(["train", "compare"], ["compare"]))
 def test_a_run_of_any_state_is_shown_among_broken_ones(page: str, runs: list[str], tmp_path: Path) -> None:
     broken(tmp_path)
     for first, other in zip(runs, [*runs[1:], runs[0]], strict=True):
@@ -370,7 +370,7 @@ BOXES = [  # that a part has besides the header's
 ]
 
 
-@pytest.mark.parametrize(("page", "query", "box", "text"), BOXES)
+@pytest.mark.parametrize(("page", "query", "box", "text"), nightly_but(BOXES, BOXES[::3]))
 def test_an_emptied_box_leaves_its_last_picture(page: str, query: dict[str, str], box: str, text: str) -> None:
     app = run(page, **query, **{box: text})
     assert not app.exception

@@ -96,7 +96,10 @@ def test_with_all_heads_off_there_is_nothing_to_compare_with() -> None:
     assert metrics(app)["0 random changes of equal size"] == "–"
 
 
-@pytest.mark.parametrize(("off", "said"), [("encoder.0.0", "cannot be told apart"), ("all", "right less often")])
+SHARES = [("encoder.0.0", "cannot be told apart"), ("all", "right less often")]
+
+
+@pytest.mark.parametrize(("off", "said"), nightly_but(SHARES, SHARES[1:]))
 def test_two_shares_on_built_in_texts_have_their_intervals_and_are_told_apart_by_their_texts(
     off: str, said: str
 ) -> None:
@@ -182,6 +185,7 @@ def test_weights_stack_and_each_can_be_switched_off() -> None:
     assert "lab_weights" not in app.query_params
 
 
+@pytest.mark.nightly
 def test_one_row_edits_every_matrix_of_a_kind() -> None:
     edits = [{"code": ["*attention", "round", 2, 0, []], "on": True}]
     app = lab("weights", lab_weights=json.dumps(edits), lab_matrix="*attention")

@@ -27,6 +27,7 @@ from transformer_core.training.tasks.make import make_task
 CPU = torch.device("cpu")
 
 
+@pytest.mark.nightly
 def test_the_form_filled_with_the_largest_numbers_is_refused_before_its_memory_is_taken(monkeypatch):
     monkeypatch.setenv(RUN_MEMORY, "2000")
     largest = change(QUICK, n_layers=12, d_model=512, n_heads=8, d_ff=2_048, batch_size=512, max_len=512)
