@@ -52,13 +52,13 @@ def conclude(
     Args:
         sites, edits: as in capture; mask: as of the model.
     """
-    options, there = scoring(bundle, outcome, sites, edits)
+    options, there = _scoring(bundle, outcome, sites, edits)
     output, trace = capture(bundle.model, token_ids, mask=mask, sites=sites, edits=edits, **options)
     return there.logits(output).float().softmax(-1), trace
 
 
-def scoring(
-    bundle: Bundle, outcome: Outcome, sites: tuple[str, ...] = (), edits: Mapping[str, Edit] | None = None
+def _scoring(
+    bundle: Bundle, outcome: Outcome, sites: tuple[str, ...], edits: Mapping[str, Edit] | None
 ) -> tuple[dict[str, Any], Outcome]:
     """Return the options of a pass that scores the words of one position alone, and the outcome in what it returns."""
     place = outcome.place
@@ -127,7 +127,7 @@ def read(
     outcome = bundle.reader.outcome(encoding)
 
     def made() -> Prediction:
-        options, there = ({}, None) if outcome is None else scoring(bundle, outcome, sites, edits)
+        options, there = ({}, None) if outcome is None else _scoring(bundle, outcome, sites, edits)
         ids = one_text(bundle, encoding)
         output, trace = capture(bundle.model, ids, sites=sites, edits=edits, max_bytes=max_bytes, **options)
         if there is None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.attention.rollout import attention_flow
-from transformer_core.analysis.outcome import one_text, own_mask, require_outcome, scoring
+from transformer_core.analysis.outcome import one_text, own_mask, require_outcome
 from transformer_core.analysis.rank_correlation import RankCorrelation, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.probe import capture
@@ -106,12 +106,11 @@ def hidden_logits(
         for copy, places in enumerate(chosen, 1):
             token_ids[copy, list(places)] = token_id
     step = bundle.reader.at_once(len(encoding), MOST_AT_ONCE)
-    options, there = scoring(bundle, outcome)
     logits = []
     for start in counted(range(0, len(token_ids), step)):
         part = slice(start, start + step)
         mask = None if masks is None else masks[part]
-        logits.append(there.logits(capture(bundle.model, token_ids[part], mask=mask, sites=(), **options)[0]))
+        logits.append(outcome.logits(capture(bundle.model, token_ids[part], mask=mask, sites=())[0]))
     return hidden, torch.cat(logits)
 
 
