@@ -35,7 +35,7 @@ from pages.lab.outcome import (
     signed_nats,
 )
 from pages.lab.text_set import show_set
-from pages.language import plain, strings, t
+from pages.language import joined, plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.heads_off import (
@@ -198,16 +198,15 @@ def _show_board(view: View, values: Values, effect: Effect) -> None:
 
 def _show_draws(view: View, values: Values, changes: tuple[Code, ...]) -> None:
     """Say which text the heads that are off write for, and what they do over all such texts."""
-    text = t(
-        "lab.drawn",
-        number=values[DRAW],
-        text=shorten(drawn_texts(view.bundle)[values[DRAW] - 1], 100, placeholder=" …"),
-    )
-    if changes:
-        answer = measured(view, values)
-        found = ask_once(resampled, prompt=view.prompt, changes=changes, answer=answer).value.moved
+    drawn = shorten(drawn_texts(view.bundle)[values[DRAW] - 1], 100, placeholder=" …")
+    text = t("lab.drawn", number=values[DRAW], text=plain(drawn))
+    asked = {"prompt": view.prompt, "changes": changes, "answer": measured(view, values)}
+    brief = view.bundle.n_parameters <= MOST_AT_ONCE
+    answer = awaited(resampled, t("lab.reading_heads"), key="lab_draws", brief=brief, **asked) if changes else None
+    if answer is not None:
+        found = answer.value.moved
         numbers = {"mean": signed_nats(found.moved), "low": signed_nats(found.low), "high": signed_nats(found.high)}
-        text += " " + t("lab.over_draws", count=_drawn_from(view), **numbers)
+        text = joined(text, t("lab.over_draws", count=_drawn_from(view), **numbers))
     say(text, small=True)
 
 

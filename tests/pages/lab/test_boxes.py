@@ -9,10 +9,11 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from pages.lab import steer
+from pages.lab import heads, steer
 from pages.lab.heads import agreement_of
 from pages.lab.outcome import signed_nats
 from pages.lab.steer import moved_in_words
+from pages.language import plain
 from tests.helpers.engine import shipped
 from tests.helpers.pages import first_screen, matrices, metrics, minus, told
 from transformer_core.analysis.lab.heads_off import compare_ablations
@@ -113,6 +114,14 @@ def test_a_sentence_encoder_is_read_side_by_side_and_answers_nothing(opened_odd:
     assert "answers nothing that could be measured" in told(answering)
 
 
+def test_another_text_of_somebodys_is_shown_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = "a [link](https://example.org) and **bold** <b>markup</b>"
+    monkeypatch.setattr(heads, "drawn_texts", lambda _: (odd,) * 24)
+    app = lab("heads", lab_how="resample", lab_draw="7")
+    assert plain(odd) in told(app)
+    assert odd not in told(app)
+
+
 def test_a_head_writes_for_another_text_and_all_such_texts_have_their_mean() -> None:
     off = ("head", "encoder.layer0.self_attention", 2, "resample", 6)
     app = lab("heads", lab_off="encoder.0.2", lab_how="resample", lab_draw="7")
@@ -120,7 +129,7 @@ def test_a_head_writes_for_another_text_and_all_such_texts_have_their_mean() -> 
     assert metrics(app)["change, nats"] == signed_nats(found.after - found.before)
     every = resampled(prompt=read_here(), changes=(off,))
     said = told(app)
-    assert f"Other text 7: “{every.texts[6][:40]}" in said
+    assert f"Other text 7: “{plain(every.texts[6][:40])}" in said
     assert f"Over all 24 other texts these heads change the answer by {signed_nats(every.moved.moved)} nats" in said
     assert f"{signed_nats(every.moved.low)} to {signed_nats(every.moved.high)} with 95" in said
     app.slider(key="lab_draw@lab").set_value(8).run()
