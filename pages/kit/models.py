@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from threading import Condition
 from typing import Any
@@ -162,12 +162,10 @@ def chat_models() -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _ended(now: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return id and owner of the runs of these kinds that ended with a model, not by a fault."""
+def _ended(_: int, kinds: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return id and owner of the runs of these kinds that ended, not by a fault."""
     stores = (store for store in run_list().all() if store.spec.kind in kinds)
-    return tuple(
-        (store.id, store.owner) for store in stores if store.status().state in WITH_MODEL and _moments(now, store.id)
-    )
+    return tuple((store.id, store.owner) for store in stores if store.status().state in WITH_MODEL)
 
 
 @lru_cache(maxsize=64)
@@ -195,8 +193,8 @@ def model_names(asked: str | None, kinds: Sequence[str] = ("classifier",)) -> di
     there = [name for name, kind in kinds_there.items() if kind in order]
     names = {name: name for name in sorted(there, key=lambda name: order.index(kinds_there[name]))}
     now = int(time.monotonic() // SECONDS_FRESH)
-    own = [run for run, owner in _ended(now, tuple(kinds)) if may_change(owner)][:MOST_RUNS]
-    runs = [name_of_moment(run) for run in own]
+    own = (run for run, owner in _ended(now, tuple(kinds)) if may_change(owner) and _moments(now, run))
+    runs = [name_of_moment(run) for run in islice(own, MOST_RUNS)]
     found = OF_RUN.fullmatch(asked or "")
     if asked and found and kind_of(asked) in kinds:
         runs += [asked, *(name_of_moment(found[1], frame) for frame in _moments(now, found[1]))]

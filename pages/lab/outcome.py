@@ -18,7 +18,7 @@ from pages.kit.url import set_choice
 from pages.kit.verdict import Number, Verdict, class_word, show_number, show_verdict, verdict_of
 from pages.kit.waiting import awaited_or_why
 from pages.lab.log import offer_row
-from pages.language import plain, t
+from pages.language import joined, plain, t
 from transformer_core.analysis.lab.cases import answer_of
 from transformer_core.analysis.lab.changes import Code
 from transformer_core.analysis.lab.intervention import Effect, SetEffect, intervene, intervene_on_set
@@ -251,4 +251,4 @@ def _difference(found: SetEffect) -> str:
     said = t(f"lab.set_{case}", moved=moved, low=low, high=high, chance=significant(difference.chance), **counts)
     loss = found.loss
     numbers = {"moved": signed_nats(loss.moved), "low": signed_nats(loss.low), "high": signed_nats(loss.high)}
-    return f"{said} {t('lab.set_loss', **numbers)}"
+    return joined(said, t("lab.set_loss", **numbers))

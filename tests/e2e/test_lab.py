@@ -104,6 +104,15 @@ def test_a_pasted_and_a_brought_set_give_the_number_of_the_engine(page: Page, ad
     expect(shown).to_contain_text(f"{other.accuracy[0]:.1%}")
 
 
+def share_said(page: Page, name: str) -> str:
+    """Return the share that a large number of this name shows, once it is there."""
+    shown = page.locator("[data-testid=stMetric]").filter(has_text=name)
+    expect(shown).to_be_visible()
+    found = re.search(r"\d+\.\d%", shown.inner_text())
+    assert found is not None
+    return found[0]
+
+
 def happier() -> float:
     """Return by how much steering from sad to happy moves what the classifier says of 20 continuations."""
     change_of_stream = ("steer", "decoder.layer1.residual", 2.0, ("texts", "so happy", "so sad", 0, -1), -1)
@@ -156,11 +165,7 @@ def test_six_questions_of_a_student_are_answered_on_the_page_with_the_engines_fi
     opened(page, address, "weights", lab_weights=json.dumps(edits), lab_heal="on", lab_heal_steps="10")
     page.get_by_role("button", name="Start healing").click()
     page.wait_for_url(re.compile(r"/train\?.*run="))
-    control = page.locator("[data-testid=stMetric]").filter(has_text="Undamaged, trained as long")
-    expect(control).to_be_visible()
-    healed = re.search(r"\d+\.\d%", control.inner_text())
-    assert healed is not None
-    answered(f"given the same 10 steps, reaches {healed[0]}")
+    answered(f"given the same 10 steps, reaches {share_said(page, 'Undamaged, trained as long')}")
 
     query = {"model": "gpt", "text": "Lily was", "lab_source": "texts", "lab_strength": "2.0", "lab_judged": "on"}
     opened(page, address, "steer", lab_first="so happy", lab_second="so sad", **query)
@@ -252,20 +257,14 @@ def test_damaged_weights_heal_in_a_run_whose_film_has_the_undamaged_accuracy(pag
     page.evaluate(NOTE_TEXTS)
     page.get_by_role("button", name="Start healing").click()
     page.wait_for_url(re.compile(r"/train\?.*run="))
-    whole = page.locator("[data-testid=stMetric]").filter(has_text="Before the damage")
-    expect(whole).to_be_visible()
-    said = re.search(r"\d+\.\d%", whole.inner_text())
-    assert said is not None
+    said = share_said(page, "Before the damage")
     changes = tuple(("weights", *edit["code"]) for edit in edits)
-    assert float(said[0].rstrip("%")) == pytest.approx(
+    assert float(said.rstrip("%")) == pytest.approx(
         100 * accuracy_on_reviews(heal_spec(BUNDLE, changes, steps=10)), abs=0.06
     )
-    page.wait_for_function("said => drawnTexts.has(said)", arg=f"before the damage {said[0]}")
-    control = page.locator("[data-testid=stMetric]").filter(has_text="Undamaged, trained as long")
-    expect(control).to_be_visible()
-    reached = re.search(r"\d+\.\d%", control.inner_text())
-    assert reached is not None
-    expect(page.get_by_text(f"given the same 10 steps, reaches {reached[0]}")).to_be_visible()
+    page.wait_for_function("said => drawnTexts.has(said)", arg=f"before the damage {said}")
+    reached = share_said(page, "Undamaged, trained as long")
+    expect(page.get_by_text(f"given the same 10 steps, reaches {reached}")).to_be_visible()
 
 
 @pytest.mark.nightly
