@@ -78,7 +78,7 @@ def _warm_up() -> None:
     gc.freeze()
 
 
-def _hear_of_stopping() -> None:
+def _watch_for_stop() -> None:
     """Call those functions once the process is asked to stop, which the server hears of at the same time."""
     if threading.current_thread() is not threading.main_thread():
         return
@@ -104,7 +104,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     quiet_logs()
     drop_what_lies_inside()
     keep_downloads()
-    _hear_of_stopping()
+    _watch_for_stop()
     for look in SERVING:
         look()
     _warm_up()

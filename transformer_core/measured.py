@@ -72,7 +72,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Sureness:
+class Confidence:
     """How often a classifier is right where it is so sure, on texts of such a length.
 
     Args:
@@ -90,13 +90,13 @@ class Sureness:
         _check_right(self)
 
 
-def _check_right(row: Slice | Sureness) -> None:
+def _check_right(row: Slice | Confidence) -> None:
     if row.right > row.texts:
         raise ValueError(f"right={row.right} must be at most texts={row.texts}")
 
 
 @dataclass(frozen=True)
-class Usual:
+class TypicalRange:
     """The usual values of a measure on texts like those the model learned from.
 
     Args:
@@ -175,22 +175,22 @@ class Measured:
     """
 
     slices: Annotated[tuple[Slice, ...], ROWS] = ()
-    usual: Annotated[tuple[Usual, ...], ROWS] = ()
+    usual: Annotated[tuple[TypicalRange, ...], ROWS] = ()
     trained: Annotated[tuple[Trained, ...], ROWS] = ()
-    sureness: Annotated[tuple[Sureness, ...], ROWS] = ()
+    sureness: Annotated[tuple[Confidence, ...], ROWS] = ()
     verse: Annotated[tuple[HeadLook, ...], ROWS] = ()
     learned: Annotated[tuple[CountOrNone, ...], Meta(description="a list of whole numbers")] = field(
         default=(), repr=False, hash=False
     )
 
-    def usual_at(self, measure: str, tokens: int) -> Usual | None:
+    def typical_at(self, measure: str, tokens: int) -> TypicalRange | None:
         """Return the usual values of a measure for texts of so many tokens, or of the nearest length.
 
         Of several data the one whose 95th percentile is highest: a text is unusual where it is so beside all of them.
         """
         there = [row for row in self.usual if row.measure == measure]
 
-        def away(row: Usual) -> int:
+        def away(row: TypicalRange) -> int:
             return max(row.tokens[0] - tokens, tokens - row.tokens[1], 0)
 
         nearest = min(map(away, there), default=0)
@@ -214,7 +214,7 @@ class Measured:
         narrow = sorted(largest.values(), key=lambda row: (-len(row.features), row.accuracy))
         return (*narrow[:1], *[row for row in self.slices if not row.features][:1])
 
-    def sure(self, words: int, probability: float) -> Sureness | None:
+    def sure(self, words: int, probability: float) -> Confidence | None:
         """Return how often a verdict of this probability is right on texts of this many words, None if unknown.
 
         Where fewer than 30 texts were judged with such a probability, the ranges beside it are taken in, too.
@@ -230,13 +230,13 @@ class Measured:
             low, high = max(low - 1, 0), min(high + 1, len(rows) - 1)
         taken = rows[low : high + 1]
         bounds = taken[0].probability[0], taken[-1].probability[1]
-        return Sureness(taken[0].words, bounds, sum(row.texts for row in taken), sum(row.right for row in taken))
+        return Confidence(taken[0].words, bounds, sum(row.texts for row in taken), sum(row.right for row in taken))
 
 
 NOTHING_MEASURED = Measured()
 
 
-def _range(row: Sureness) -> tuple[float, float]:
+def _range(row: Confidence) -> tuple[float, float]:
     return row.probability
 
 

@@ -11,7 +11,7 @@ import numpy as np
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 SIDES = (2.5, 97.5)
 RESAMPLED = 2_000
-TOLD_APART = 0.05  # the sign test's chance below which two shares are told apart
+SIGNIFICANCE = 0.05  # the sign test's chance below which two shares are told apart
 
 
 def wilson(right: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,9 +51,9 @@ class Paired:
     chance: float
 
     @property
-    def told_apart(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the sign test tells the two apart."""
-        return self.chance < TOLD_APART
+        return self.chance < SIGNIFICANCE
 
 
 def paired(first: np.ndarray, second: np.ndarray, counts: np.ndarray) -> Paired:

@@ -49,8 +49,8 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
             t(
                 "bert.gelu_measured",
                 greatest=significant(found.greatest),
-                scores=significant(found.scores_apart),
-                probabilities=significant(found.chances_apart),
+                scores=significant(found.scores_differ),
+                probabilities=significant(found.probabilities_differ),
                 same=found.same,
                 places=found.places,
             )

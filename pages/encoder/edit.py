@@ -156,13 +156,13 @@ def _show_parting(view: View, drawings: Sequence[Drawing]) -> None:
     options = {str(depth): name for depth, name in enumerate(names)}
     about = f"{view.name} | {answer.arguments['other'].text}"
     cover = ask_first(section("encoder", "try_edit"), options, name="encoder_edit", about=about)
-    cover.judge(str(found.told_apart))
+    cover.judge(str(found.separate_from))
     with cover.picture():
         say(
             t(
                 "encoder.parting_measured",
-                depth=names[found.told_apart],
-                there=f"{found.margins[0, found.told_apart] - found.margins[1, found.told_apart]:+.2f}",
+                depth=names[found.separate_from],
+                there=f"{found.margins[0, found.separate_from] - found.margins[1, found.separate_from]:+.2f}",
                 last=f"{found.margins[0, -1] - found.margins[1, -1]:+.2f}",
                 label=class_name(view, found.winner),
                 moved=f"{100 * found.moved:+.1f}",

@@ -393,7 +393,7 @@ def projected(name: str, number: int, lang: str) -> str:
     return f"?{urlencode({'lecture': name, 'scene': number, 'lang': lang})}"
 
 
-def said_of(finding: Finding, measured: str, lang: str) -> str:
+def finding_in_words(finding: Finding, measured: str, lang: str) -> str:
     """Return in words what was measured."""
     known = words(lang)
     option = known.get(f"lectures.option_{finding.option}", finding.option)

@@ -16,7 +16,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from pages.hall.files import linked_file
-from pages.hall.lectures import Lecture, LectureError, Question, Scene, find_lecture, said_of
+from pages.hall.lectures import Lecture, LectureError, Question, Scene, find_lecture, finding_in_words
 from pages.hall.scene import SCENE, TOUR
 from pages.hall.scene_words import look_at, markdown_nodes, scene_in_words
 from pages.hall.tour import measured
@@ -127,7 +127,10 @@ def measure(scene: Scene, question: Question, link: Link) -> dict[str, object]:
             found = measured(scene)
         except (ValueError, BundleError, LectureError) as error:
             return {"option": None, "said": [str(error)]}
-    return {"option": found.option, "said": markdown_nodes(said_of(found, question.measured, link.said["lang"]))}
+    return {
+        "option": found.option,
+        "said": markdown_nodes(finding_in_words(found, question.measured, link.said["lang"])),
+    }
 
 
 async def _measured(request: Request) -> Response:

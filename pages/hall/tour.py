@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.hall.lectures import OWN, Lecture, LectureError, Scene, find_lecture, said_of
+from pages.hall.lectures import OWN, Lecture, LectureError, Scene, find_lecture, finding_in_words
 from pages.hall.scene import SCENE, TOUR, question_name, scene_of_link
 from pages.kit.asking import ask_once
 from pages.kit.experiment import ask_first
@@ -116,7 +116,7 @@ def _ask(scene: Scene, name: str) -> None:
     except (ValueError, BundleError, LectureError) as error:
         st.info(plain(str(error)), icon=":material/info:")
         return
-    cover.judge(found.option, said_of(found, scene.question.measured, language()))
+    cover.judge(found.option, finding_in_words(found, scene.question.measured, language()))
 
 
 def _safe(scene: Scene) -> Scene:

@@ -53,7 +53,7 @@ def tinted(values: np.ndarray) -> str:
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def beside_each_other(heads: np.ndarray) -> np.ndarray:
+def side_by_side_sheet(heads: np.ndarray) -> np.ndarray:
     """Lay the maps of all heads (head, row, column) out in two rows, with an empty line between any two."""
     n_heads, rows, columns = heads.shape
     wide = -(-n_heads // 2)
@@ -79,7 +79,7 @@ def _picture(values: np.ndarray, words: str) -> Thumbnail:
     title = words.format(
         shape=" × ".join(map(str, values.shape)), low=f"{values.min():.3g}", high=f"{values.max():.3g}"
     )
-    sheet = beside_each_other(values) if values.ndim == 3 else np.atleast_2d(values)
+    sheet = side_by_side_sheet(values) if values.ndim == 3 else np.atleast_2d(values)
     return Thumbnail(tinted(summarised(sheet, 2 * PICTURE_HEIGHT, MOST_COLUMNS)), title)
 
 

@@ -13,7 +13,7 @@ from pages.kit.url import current, set_choice, widget_key
 from pages.language import joined, language_of, t, words
 from transformer_core.analysis.strangeness import Strangeness, strangeness, unusual
 from transformer_core.bundle import Bundle
-from transformer_core.measured import Usual
+from transformer_core.measured import TypicalRange
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
@@ -159,7 +159,7 @@ def happens_in(bundle: Bundle, text: str) -> str | None:
     return None if found is None else t(f"example.{found.shows}", word=found.word)
 
 
-def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, Usual] | None:
+def outside(bundle: Bundle, encoding: Encoding) -> tuple[Strangeness, TypicalRange] | None:
     """Return how strange a text is and what is usual, where of 100 texts that were set aside 95 are less strange, or
     hardly any is as long.
 

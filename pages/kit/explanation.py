@@ -16,7 +16,7 @@ from pages.kit.url import set_choice
 from pages.kit.verdict import HUES, chart_word
 from pages.kit.waiting import BRIEF, awaited
 from pages.language import corpus_word, pieces_of, plain, t
-from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
+from transformer_core.analysis.attention.occlusion import WordImportance, word_importance
 from transformer_core.analysis.counter_examples import CounterExample, counter_examples
 from transformer_core.evaluation.weak_sides import features_of, unit_of
 from transformer_core.measured import Slice
@@ -118,7 +118,7 @@ def show_explanation(view: View) -> None:
         return
     prompt, brief = _first_text(view), len(view.encoding) <= BRIEF
     said = t("because.hiding", **pieces_of(view.encoding.text))
-    answer = awaited(word_worth, said, key="because", height=HEIGHT, brief=brief, stays=True, prompt=prompt)
+    answer = awaited(word_importance, said, key="because", height=HEIGHT, brief=brief, stays=True, prompt=prompt)
     if answer is None:
         return
     found, view = answer.value, view.of(answer)
@@ -141,7 +141,7 @@ def _legend(label: str, named: Mapping[str, str]) -> dict[str, str]:
     return {name: t(f"because.legend_{name}", label=label, **named) for name in names}
 
 
-def _names(view: View, found: WordWorth) -> list[str]:
+def _names(view: View, found: WordImportance) -> list[str]:
     """Return each word; a repeated word carries the number of its occurrence."""
     text = view.encoding.text
     own = [_shown(text[start:end]) for start, end in found.spans.tolist()]
@@ -157,7 +157,7 @@ def _shown(word: str) -> str:
     return word if word.isprintable() else visible(word)
 
 
-def _tinted(view: View, found: WordWorth, names: list[str], label: str) -> list[Tinted]:
+def _tinted(view: View, found: WordImportance, names: list[str], label: str) -> list[Tinted]:
     text, last, shown = view.encoding.text, 0, []
     rows = zip(found.spans.tolist(), found.worth.tolist(), found.unknown.tolist(), names, strict=True)
     for (start, end), worth, unknown, name in rows:
@@ -174,7 +174,7 @@ def _tinted(view: View, found: WordWorth, names: list[str], label: str) -> list[
     return shown
 
 
-def _sentence(names: list[str], found: WordWorth, label: str, named: Mapping[str, str]) -> str:
+def _sentence(names: list[str], found: WordImportance, label: str, named: Mapping[str, str]) -> str:
     """Return in one sentence, as HTML, which words pushed the verdict most, and which against it.
 
     Args:

@@ -164,7 +164,7 @@ def export_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, labe
 
 TEXTS = ("text", "pair", "other", "texts", "target", "source", "pasted", "sentence")
 NAMED = ("layer", "head", "token", "place", "step", "row", "seed", "temperature")
-UNSAID = ("prompt", "n_tokens", "top", "measurement")
+OMITTED = ("prompt", "n_tokens", "top", "measurement")
 MOST_TEXTS = 3
 SHORT = 40
 
@@ -184,7 +184,7 @@ def caption_of(arguments: Mapping[str, Any], **shown: Any) -> tuple[str, ...]:
             facts.insert(0, t("caption.model", name=one_line(called(value.name), SHORT)))
         elif name in TEXTS and isinstance(value, str | tuple):
             texts += [value] if isinstance(value, str) else [part for part in value if isinstance(part, str)]
-        elif value is not None and name not in UNSAID:
+        elif value is not None and name not in OMITTED:
             said = value if isinstance(value, str) else repr(value)
             said = one_line(said, SHORT)
             facts.append(t(f"caption.{name}", value=said) if name in NAMED else f"{name}={said}")

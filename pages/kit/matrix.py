@@ -157,15 +157,13 @@ def show_picture(
             data=picture.to_bytes(stamp=_stamp(key)),
             height=height,
             on_choice_change=heard,
-            on_painted_change=lambda: _hear_painted(key, on_paint, on_stroke),
-            on_turned_change=lambda: _hear_turned(key, on_turn),
+            on_painted_change=lambda: _on_painted(key, on_paint, on_stroke),
+            on_turned_change=lambda: _on_turned(key, on_turn),
         )
     return _choice(_raw(result))
 
 
-def _hear_painted(
-    key: str, on_paint: Callable[[Painted], None] | None, on_stroke: Callable[[Runs], None] | None
-) -> None:
+def _on_painted(key: str, on_paint: Callable[[Painted], None] | None, on_stroke: Callable[[Runs], None] | None) -> None:
     raw = _raw(st.session_state.get(key), "painted")
     if on_paint and isinstance(raw.get("mask"), str):
         on_paint(Painted(raw["mask"], bool(raw.get("done"))))
@@ -175,7 +173,7 @@ def _hear_painted(
             on_stroke(runs)
 
 
-def _hear_turned(key: str, on_turn: Callable[[str], None] | None) -> None:
+def _on_turned(key: str, on_turn: Callable[[str], None] | None) -> None:
     off = _raw(st.session_state.get(key), "turned").get("off")
     if on_turn and isinstance(off, str):
         on_turn(off)

@@ -245,7 +245,7 @@ def show_on_set(view: View, changes: tuple[Code, ...], among: Among, *, key: str
 def _difference(found: SetEffect) -> str:
     """Return in words whether the answers before and after can be told apart."""
     difference = found.difference
-    case = ("higher" if difference.moved > 0 else "lower") if difference.told_apart else "not_apart"
+    case = ("higher" if difference.moved > 0 else "lower") if difference.is_significant else "not_apart"
     moved, low, high = (f"{100 * share:+.1f}" for share in (difference.moved, difference.low, difference.high))
     counts = {"texts": len(found.change), "better": difference.better, "worse": difference.worse}
     said = t(f"lab.set_{case}", moved=moved, low=low, high=high, chance=significant(difference.chance), **counts)

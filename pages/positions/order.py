@@ -19,11 +19,11 @@ from pages.language import is_foreign, joined, plain, section, strings, t
 from pages.positions.figures.models import ALIKE, order_chart
 from pages.positions.schemes import models_at_hand
 from pages.room import Part
-from transformer_core.analysis.positions.order_worth import (
+from transformer_core.analysis.positions.order_effect import (
     MEASURES,
-    OrderWorth,
-    what_order_is_worth,
-    what_order_is_worth_here,
+    OrderEffect,
+    order_effect_here,
+    order_effect_on_set,
 )
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
@@ -51,7 +51,7 @@ def texts_for(bundle: Bundle) -> int:
     return max(FEWEST_TEXTS, min(most, WORK // bundle.n_parameters))
 
 
-def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWorth] | None:
+def _answer(function: Callable[..., OrderEffect], **arguments) -> Answer[OrderEffect] | None:
     try:
         bundle = arguments["prompt"].bundle if "prompt" in arguments else arguments["bundle"]
         key = f"positions_{function.__name__}_{bundle.name}"
@@ -61,13 +61,13 @@ def _answer(function: Callable[..., OrderWorth], **arguments) -> Answer[OrderWor
         return None
 
 
-def _ways(found: OrderWorth) -> str:
+def _ways(found: OrderEffect) -> str:
     if found.ways_differ is None:
         return t("positions.ways_causal")
     return t("positions.ways_same", difference=significant(found.ways_differ))
 
 
-def _table(found: OrderWorth) -> str:
+def _table(found: OrderEffect) -> str:
     """Return a table of each treatment: the mean and, where it shuffles, the standard deviation over seeds."""
     columns = {"right": (found.accuracy, 100, 1)}
     if found.plain is not None and found.turned is not None:
@@ -85,9 +85,9 @@ def _table(found: OrderWorth) -> str:
     return markdown_table(head, rows, right=len(columns))
 
 
-def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
+def _measured(bundle: Bundle) -> Answer[OrderEffect] | None:
     """Show what order is worth to one model on the reviews."""
-    answer = _answer(what_order_is_worth, bundle=bundle, texts=texts_for(bundle), seeds=SEEDS)
+    answer = _answer(order_effect_on_set, bundle=bundle, texts=texts_for(bundle), seeds=SEEDS)
     if answer is None:
         return None
     found, words = answer.value, strings("positions")
@@ -121,7 +121,7 @@ def _measured(bundle: Bundle) -> Answer[OrderWorth] | None:
     return answer
 
 
-def _outcome(found: OrderWorth) -> str:
+def _outcome(found: OrderEffect) -> str:
     """Return the option of the prediction that fits the accuracy lost by shuffled positions."""
     lost = float(found.accuracy[0].mean() - found.accuracy[1].mean())
     if lost < -LITTLE:
@@ -134,7 +134,7 @@ def _outcome(found: OrderWorth) -> str:
 def _show_here(view: View) -> None:
     """Show a classifier's verdict on the typed text with order, shuffled and removed."""
     bundle, words = view.bundle, strings("positions")
-    answer = _answer(what_order_is_worth_here, prompt=Prompt(bundle, view.encoding.text, len(view.encoding)), seeds=20)
+    answer = _answer(order_effect_here, prompt=Prompt(bundle, view.encoding.text, len(view.encoding)), seeds=20)
     if answer is None or answer.value.probabilities is None:
         return
     found, probabilities = answer.value, answer.value.probabilities
@@ -154,7 +154,7 @@ def _show_here(view: View) -> None:
 def _show_moves_here(bundle: Bundle, text: str) -> None:
     """Say what order is worth to another model on the typed text, in nats a guess."""
     n_tokens = min(MOST_TOKENS, bundle.config.max_len)
-    answer = _answer(what_order_is_worth_here, prompt=Prompt(bundle, text, n_tokens), seeds=SEEDS)
+    answer = _answer(order_effect_here, prompt=Prompt(bundle, text, n_tokens), seeds=SEEDS)
     if answer is not None:
         kept, shuffled, removed, _ = (f"{nats:.3f}" for nats in answer.value.nats.mean(1))
         st.markdown(t("positions.here_nats", kept=kept, shuffled=shuffled, removed=removed, seeds=SEEDS))
@@ -168,7 +168,7 @@ def _names(view: View) -> list[str]:
     return sorted(names, key=lambda name: name not in firsts)[:MOST_MODELS]
 
 
-def _others(view: View) -> list[tuple[Bundle, OrderWorth]]:
+def _others(view: View) -> list[tuple[Bundle, OrderEffect]]:
     """Measure other available models, at least one of each kind, and return what was found."""
     names = _names(view)
     if not names:
@@ -198,7 +198,7 @@ def needs_order(translator: float, fill_in: float) -> str:
     return "less" if translator < fill_in else "more"
 
 
-def _beside(found: list[tuple[Bundle, OrderWorth]]) -> None:
+def _beside(found: list[tuple[Bundle, OrderEffect]]) -> None:
     """Show all models beside each other, and say what their numbers make of an often printed claim."""
     head = [t(f"positions.beside_{name}") for name in ("model", "task", "kept", "shuffled", "removed", "moved")]
     rows = []

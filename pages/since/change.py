@@ -140,7 +140,7 @@ def _diagram(view: View, rung: str) -> None:
         registered("architecture")(key="since_diagram", data={"svg": svg}, on_open_change=lambda: None)
 
 
-def _worth(found: Ladder, rung: str) -> str:
+def _change_in_words(found: Ladder, rung: str) -> str:
     """Return in words what a rung was worth."""
     place = found.rungs.index(rung)
     worth, low, high = (f"{one[place]:+.4f}" for one in (found.worth, found.low, found.high))
@@ -203,7 +203,7 @@ def _both_ways(view: View, rung: str) -> None:
         offer_files(lambda: code_files(answer), key="since_numbers", stem=f"since_{rung}", note=t("export.note"))
 
 
-def _ask_worth(rung: str) -> None:
+def _ask_change(rung: str) -> None:
     """Ask what a change was worth, and show what was measured."""
     options = options_of("since.guess_{}", ("better", "within", "worse"))
     cover = ask_first(section("since", "try_worth"), options, name="since_worth", about=rung)
@@ -211,7 +211,7 @@ def _ask_worth(rung: str) -> None:
     with cover.picture():
         show_drawing(drawing_of(answer, "since_two"))
         say(how_measured(answer.value), small=True)
-    cover.judge(answer.value.outcome(rung), _worth(answer.value, rung))
+    cover.judge(answer.value.outcome(rung), _change_in_words(answer.value, rung))
 
 
 def _show_rung(view: View) -> None:
@@ -219,7 +219,7 @@ def _show_rung(view: View) -> None:
     rung = RUNG.show(view)
     _diagram(view, rung)
     _both_ways(view, rung)
-    _ask_worth(rung)
+    _ask_change(rung)
     page, part = DEEPER[rung]
     with st.container(horizontal=True):
         _train_both(rung)

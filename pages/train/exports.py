@@ -14,7 +14,7 @@ from pages.kit.exports import rows_csv
 from pages.kit.runs import learned_words, run_list
 from pages.language import language, strings, t
 from pages.train.film import method_chosen
-from transformer_core.training.runs.exchange.script import files_beside, repeat_script, script_zip
+from transformer_core.training.runs.exchange.script import files_needed, repeat_script, script_zip
 from transformer_core.training.runs.store.folder import BUNDLE
 from transformer_core.training.runs.store.run_store import RunStore
 
@@ -60,7 +60,7 @@ def files_of(store: RunStore) -> list[File]:
         ("train_export.csv", "csv", "text/csv", csv),
         (
             ("train_export.script_zip", "script.zip", "application/zip", lambda: script_zip(store))
-            if files_beside(store.spec)
+            if files_needed(store.spec)
             else ("train_export.script", "py", "text/x-python", lambda: repeat_script(store.spec, store.facts()))
         ),
         ("train_export.run", "zip", "application/zip", lambda: run_zip(store.id)),

@@ -15,7 +15,7 @@ from pages.kit.number_format import significant
 from pages.kit.runs import follow, is_live
 from pages.language import joined, plain, section, t
 from pages.train.variant import LITTLE, points, same_but
-from transformer_core.analysis.coming_apart import are_apart, border_of
+from transformer_core.analysis.coming_apart import are_separate, border_of
 from transformer_core.shares import interval
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.runs.errors import RunError
@@ -187,7 +187,7 @@ def verdict_words(found: Outcome) -> str:
 def points_apart(train: float, held_out: float, points: StoredPoints) -> str:
     """Return which points are apart by what neighbours name rightly: "both", "train", "held_out" or "neither"."""
     parts = {"train": (train, ~points.held_out), "held_out": (held_out, points.held_out)}
-    apart = [name for name, (share, part) in parts.items() if are_apart(share, points.labels[part])]
+    apart = [name for name, (share, part) in parts.items() if are_separate(share, points.labels[part])]
     return {0: "neither", 1: "".join(apart), 2: "both"}[len(apart)]
 
 
@@ -246,7 +246,7 @@ def separation(train: float, held_out: float, labels: np.ndarray) -> str:
     Shapes:
         labels: (point,), class numbers of the training points
     """
-    if not are_apart(train, labels):
+    if not are_separate(train, labels):
         return "neither"
     if points(held_out, train) < LITTLE:
         return "as_well"

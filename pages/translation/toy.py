@@ -112,7 +112,7 @@ def _show_logits(answer: Answer[ToyBatch], one_source: bool, version: str) -> No
     )
     show_matrix(figure, answer, key="translation_toy_logits")
     if one_source:
-        st.caption(t("translation.toy_first", apart=significant(found.first_apart)))
+        st.caption(t("translation.toy_first", apart=significant(found.first_difference)))
     export_matrix(figure, answer, key="translation_toy_logits")
 
 

@@ -23,7 +23,7 @@ def test_the_sign_test_is_that_of_a_fair_coin(worse: int, better: int, chance: f
     found = paired(first, second, np.ones(len(first)))
     assert (found.better, found.worse) == (better, worse)
     assert found.chance == pytest.approx(chance)
-    assert found.told_apart == (chance < 0.05)
+    assert found.is_significant == (chance < 0.05)
     assert found.moved == pytest.approx((better - worse) / len(first))
     assert found.low <= found.moved <= found.high
 

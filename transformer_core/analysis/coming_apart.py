@@ -23,7 +23,7 @@ def border_of(labels: np.ndarray) -> float:
     return (float(np.bincount(labels).max()) / len(labels) + 1) / 2
 
 
-def are_apart(share: float, labels: np.ndarray) -> bool:
+def are_separate(share: float, labels: np.ndarray) -> bool:
     """Return whether points of these classes are apart, of which neighbours name a share rightly.
 
     Shapes:
@@ -67,7 +67,7 @@ def coming_apart(frames: Sequence[tuple[int, int, float]], labels: np.ndarray) -
     if not frames or not len(labels):
         return None
     first = len(frames)
-    while first and are_apart(frames[first - 1][2], labels):
+    while first and are_separate(frames[first - 1][2], labels):
         first -= 1
     number, step, share = frames[min(first, len(frames) - 1)]
     low, high = interval(share, len(labels))

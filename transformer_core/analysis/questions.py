@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from transformer_core.analysis.attention.head_ablation import head_effects, without_head
-from transformer_core.analysis.attention.occlusion import word_worth
+from transformer_core.analysis.attention.occlusion import word_importance
 from transformer_core.analysis.attention.tendencies import NONE, PLACES, TENDENCIES, labelled, tendencies_of_text
 from transformer_core.analysis.before.alignments import word_alignment
 from transformer_core.analysis.before.by_length import by_length
@@ -31,7 +31,7 @@ from transformer_core.analysis.lab.weight_curve import KEPT
 from transformer_core.analysis.lab.weights import WeightEdit, matrices_of
 from transformer_core.analysis.masks.masked_head import masked_head
 from transformer_core.analysis.outcome import read, require_outcome
-from transformer_core.analysis.positions.order_worth import order_edits
+from transformer_core.analysis.positions.order_effect import order_edits
 from transformer_core.analysis.rank_correlation import agreement_word
 from transformer_core.analysis.stream.residual_sum import stream_sum
 from transformer_core.analysis.words.nearest_words import nearest_words
@@ -157,9 +157,9 @@ def weightiest_word(*, prompt: Prompt) -> Finding:
     """Which word takes most from the likeliest outcome when it is hidden, and how much.
 
     Raises:
-        ValueError: as word_worth.
+        ValueError: as word_importance.
     """
-    found = word_worth(prompt=prompt)
+    found = word_importance(prompt=prompt)
     place = int(np.nan_to_num(found.worth, nan=-np.inf).argmax())
     start, end = found.spans[place]
     return Finding(prompt.text[start:end], float(found.worth[place]))

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
-from transformer_core.measured import Usual
+from transformer_core.measured import TypicalRange
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -30,7 +30,7 @@ class Strangeness:
     """How strange a text is.
 
     Args:
-        measure: as in Usual in measured.py.
+        measure: as in TypicalRange in measured.py.
         value: nats, the mean over the text; None where it is too short, or nobody counted what the model learned from.
         tokens: how many were read, special ones aside.
     """
@@ -57,13 +57,13 @@ def strangeness(*, prompt: Prompt) -> Strangeness:
     return Strangeness(measure, value, len(own))
 
 
-def unusual(bundle: Bundle, found: Strangeness) -> Usual | None:
+def unusual(bundle: Bundle, found: Strangeness) -> TypicalRange | None:
     """Return what is usual where a text is stranger than 95 of 100 that were set aside, or longer than all lengths of
     which enough were there; None where it is neither.
 
     None, too, where it is too short to be measured, or nothing was measured of this model.
     """
-    usual = bundle.measured.usual_at(found.measure, found.tokens)
+    usual = bundle.measured.typical_at(found.measure, found.tokens)
     if usual is None or found.value is None:
         return None
     return usual if found.value > usual.high or found.tokens > usual.tokens[1] else None

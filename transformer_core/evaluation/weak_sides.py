@@ -28,10 +28,10 @@ from transformer_core.measured import (
     FEWEST,
     MEASURED,
     UNITS,
+    Confidence,
     Measured,
     Slice,
-    Sureness,
-    Usual,
+    TypicalRange,
     write_measured,
 )
 from transformer_core.prompt import Prompt
@@ -45,7 +45,7 @@ UNKNOWN = 0.1  # of a text's own tokens, at least
 LENGTHS = ((1, 6), (7, 12), (13, 25), (26, 60), (61, 10_000))  # words, or tokens
 ANY_LENGTH = (1, 10_000)
 PROBABILITIES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-MOST_FOR_USUAL = 1_000
+MOST_FOR_TYPICAL = 1_000
 ENCODED_AT_ONCE, READ_AT_ONCE = 512, 32
 SIGNS = {
     "negation": re.compile(
@@ -128,16 +128,16 @@ def _judged(bundle: Bundle, examples: Iterable[Example]) -> list[Judged]:
     return found
 
 
-def measure_sureness(bundle: Bundle, examples: Iterable[Example]) -> tuple[Sureness, ...]:
+def measure_confidence(bundle: Bundle, examples: Iterable[Example]) -> tuple[Confidence, ...]:
     """Count how often a classifier is right, by the length of the text and the probability of the chosen class.
 
     Raises:
         ValueError: the bundle is not a classifier.
     """
-    return _sureness(_judged(bundle, examples))
+    return _confidence(_judged(bundle, examples))
 
 
-def _sureness(judged: Iterable[Judged]) -> tuple[Sureness, ...]:
+def _confidence(judged: Iterable[Judged]) -> tuple[Confidence, ...]:
     texts, right = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for encoding, probabilities, label in judged:
         count = word_count(encoding)
@@ -147,7 +147,7 @@ def _sureness(judged: Iterable[Judged]) -> tuple[Sureness, ...]:
         right[key] += int(probabilities.argmax()) == label
     ranges = tuple(pairwise(PROBABILITIES))
     return tuple(
-        Sureness(LENGTHS[length], ranges[place], texts[length, place], right[length, place])
+        Confidence(LENGTHS[length], ranges[place], texts[length, place], right[length, place])
         for length, place in sorted(texts)
     )
 
@@ -158,7 +158,7 @@ def _sorts(features: Sequence[str]) -> list[tuple[str, ...]]:
     return [(), *((name,) for name in features), *pairs]
 
 
-def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str) -> tuple[Usual, ...]:
+def measure_typical(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str) -> tuple[TypicalRange, ...]:
     """Measure how strange texts usually are to a model; rarity by their length, where there are enough of a length.
 
     Args:
@@ -166,17 +166,19 @@ def measure_usual(bundle: Bundle, texts: Sequence[str], *, data: str, unit: str)
         data, unit: as in Slice.
     """
     measure = measure_of(bundle)
-    read = [strangeness(prompt=Prompt(bundle, text, bundle.config.max_len)) for text in texts[:MOST_FOR_USUAL]]
+    read = [strangeness(prompt=Prompt(bundle, text, bundle.config.max_len)) for text in texts[:MOST_FOR_TYPICAL]]
     rows = []
     for low, high in LENGTHS if measure == "rarity" else (ANY_LENGTH,):
         values = [one.value for one in read if one.value is not None and low <= one.tokens <= high]
         if len(values) >= (FEWEST if measure == "rarity" else 2):
             top = quantiles(values, n=20, method="inclusive")[-1]
-            rows.append(Usual(data, unit, measure, (low, high), len(values), round(median(values), 4), round(top, 4)))
+            rows.append(
+                TypicalRange(data, unit, measure, (low, high), len(values), round(median(values), 4), round(top, 4))
+            )
     return tuple(rows)
 
 
-def measure_beside(
+def measure_on_each(
     bundle: Bundle, data: Sequence[tuple[str, str, Sequence[Example]]], *, learned: Iterable[str] = ()
 ) -> Measured:
     """Measure a bundle on several data, each with its name and unit; labels count for a classifier alone.
@@ -192,8 +194,8 @@ def measure_beside(
             judged = _judged(bundle, examples)
             slices += _slices(judged, data=name, unit=unit)
             everything += judged
-        usual += measure_usual(bundle, [example.text for example in examples], data=name, unit=unit)
-    found = Measured(tuple(slices), tuple(usual), sureness=_sureness(everything))
+        usual += measure_typical(bundle, [example.text for example in examples], data=name, unit=unit)
+    found = Measured(tuple(slices), tuple(usual), sureness=_confidence(everything))
     return replace(found, learned=bundle.measured.learned)
 
 
@@ -217,7 +219,7 @@ def main(arguments: list[str] | None = None) -> int:
         bundle = load(chosen.bundle, device="cpu")
         learned = (example.text for file in chosen.learned for example in _read(bundle, file))
         data = [(name, unit, _read(bundle, Path(file))) for name, unit, file in chosen.of]
-        measured = measure_beside(bundle, data, learned=learned)
+        measured = measure_on_each(bundle, data, learned=learned)
         measured = replace(measured, trained=bundle.measured.trained)
         write_measured(chosen.bundle, measured)
     except (ValueError, OSError) as error:

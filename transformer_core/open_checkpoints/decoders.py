@@ -272,7 +272,7 @@ def _neox(settings: ConfigJson) -> dict[str, Any]:
     }
 
 
-def _usual_layer(config: ModelConfig) -> Origins:
+def _common_layer(config: ModelConfig) -> Origins:
     """Return the origins of one layer, by the names that all families but Phi-3 and GPT-NeoX use."""
     of_own = config.bias if config.query_key_value_bias is None else config.query_key_value_bias
     norms = NORMS[config.norm_order] | (QUERY_KEY_NORMS if config.query_key_norm != "none" else {})
@@ -301,7 +301,7 @@ def _mixtral_layer(config: ModelConfig) -> Origins:
 
 def _gemma_layer(config: ModelConfig) -> Origins:
     norms = NORMS[config.norm_order] | (QUERY_KEY_NORMS if config.query_key_norm != "none" else {})
-    return _usual_layer(config) | weights(norms, plus=1.0)
+    return _common_layer(config) | weights(norms, plus=1.0)
 
 
 def _phi3_layer(config: ModelConfig) -> Origins:
@@ -338,7 +338,7 @@ def _family(
     model_type: str,
     kind: str,
     changes: Changes,
-    layer: Callable[[ModelConfig], Origins] = _usual_layer,
+    layer: Callable[[ModelConfig], Origins] = _common_layer,
     *,
     prefix: str = "model.",
     names: tuple[str, str, str] = ("embed_tokens", "norm", "lm_head"),

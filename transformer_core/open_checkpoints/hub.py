@@ -38,7 +38,7 @@ def load_from_hub(name: str, *, device: str | None, max_bytes: int) -> Bundle:
         raise BundleError(f"{HUB}{name!r:.100} must be {HUB}NAME or {HUB}OWNER/NAME")
     settings = replace(ConfigJson.read(_fetched(name, CONFIGS)), where=f"{HUB}{name}")
     architecture_of(family_of(settings), settings)
-    settings.refuse_the_unusual()
+    settings.refuse_unsupported()
     _check_size(name, max_bytes)
     return load_open(_fetched(name, FILES), device=device, max_bytes=max_bytes, name=name)
 

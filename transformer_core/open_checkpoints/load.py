@@ -191,7 +191,7 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     settings = ConfigJson.read(folder) if gguf is None else gguf.settings
     family = family_of(settings)
     architecture = architecture_of(family, settings)
-    settings.refuse_the_unusual()
+    settings.refuse_unsupported()
     kind = family.kinds[architecture]
     heads = family.heads.get(architecture, {})
 

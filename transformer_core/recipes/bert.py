@@ -28,7 +28,7 @@ from transformer_core.evaluation.bert import (
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
-from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
+from transformer_core.recipes.card import OnDisk, list_of, trained_card, typical_on, write_bundle
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
 from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import PAD_ID, Tokenizer
@@ -247,7 +247,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     stories = [sentence for story in set_aside.stories for sentence in story]
     held_out = ("Multi30k", "caption", captions), ("TinyStories", "sentence", stories)
-    usual = usual_on(*held_out, learned=texts)
+    usual = typical_on(*held_out, learned=texts)
     measured = write_bundle(bundle, chosen.out, measure, card, [cost for cost, _ in trained], usual).measured
     return (
         f"{chosen.out}: hidden words top-1 {measured.words['top1']:.1%}, top-5 {measured.words['top5']:.1%}, "

@@ -16,7 +16,7 @@ import torch
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
-from transformer_core.evaluation.weak_sides import measure_beside
+from transformer_core.evaluation.weak_sides import measure_on_each
 from transformer_core.examples import Example
 from transformer_core.generation import sample
 from transformer_core.measured import Measured, Trained
@@ -176,17 +176,17 @@ def write_bundle(
     return on_disk
 
 
-def usual_on(*data: tuple[str, str, Sequence[str]], learned: Iterable[str] = ()) -> Callable[[Bundle], Measured]:
+def typical_on(*data: tuple[str, str, Sequence[str]], learned: Iterable[str] = ()) -> Callable[[Bundle], Measured]:
     """Return a function that measures how strange texts usually are to a bundle.
 
     Args:
         data: of each its name, unit and texts.
-        learned: as of measure_beside.
+        learned: as of measure_on_each.
     """
 
     def measure(bundle: Bundle) -> Measured:
         rows = [(name, unit, [Example(text, 0) for text in texts if text.strip()]) for name, unit, texts in data]
-        return measure_beside(bundle, rows, learned=learned)
+        return measure_on_each(bundle, rows, learned=learned)
 
     return measure
 

@@ -23,7 +23,7 @@ from transformer_core.evaluation.gpt import measure_text
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories, sentences_in
-from transformer_core.recipes.card import OnDisk, trained_card, usual_on, write_bundle, written_on
+from transformer_core.recipes.card import OnDisk, trained_card, typical_on, write_bundle, written_on
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import Tokenizer
@@ -195,7 +195,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
 
     sentences = [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)]
     captions = held_out["captions"].splitlines()
-    usual = usual_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", sentences))
+    usual = typical_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", sentences))
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     measured = write_bundle(
         bundle, chosen.out, lambda read: measure_gpt(read, held_out), card, [trained], usual

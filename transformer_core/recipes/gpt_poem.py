@@ -23,7 +23,7 @@ from transformer_core.generation import sample
 from transformer_core.measured import LOOKS, HeadLook, Trained
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
+from transformer_core.recipes.card import OnDisk, list_of, trained_card, typical_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.gpt import GptSettings
 from transformer_core.recipes.texts import Say, card_sentences
@@ -295,7 +295,7 @@ def run_recipe(chosen: argparse.Namespace) -> str:
             shown=list_of(measured.shown),
         )
 
-    usual = usual_on(("poems of the Tang", "poem", parts.measured_on))
+    usual = typical_on(("poems of the Tang", "poem", parts.measured_on))
     measured = write_bundle(
         bundle,
         chosen.out,

@@ -26,7 +26,7 @@ from transformer_core.models.recurrent import RecurrentLm, RecurrentLmConfig
 from transformer_core.models.recurrent.cells import CELLS
 from transformer_core.models.recurrent.config import Unit
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, trained_card, usual_on, write_bundle, written_on
+from transformer_core.recipes.card import OnDisk, trained_card, typical_on, write_bundle, written_on
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.texts import Say
 from transformer_core.text import PAD_ID
@@ -203,7 +203,7 @@ def train_on_characters(of: CharacterModel, beside: Bundle | None, chosen: argpa
         )
 
     bundle = Bundle(chosen.out.name, model, text.tokenizer, reads="en")
-    usual = usual_on(("Tiny Shakespeare", "line", text.held_out.splitlines()))
+    usual = typical_on(("Tiny Shakespeare", "line", text.held_out.splitlines()))
     measured = write_bundle(
         bundle, chosen.out, lambda read: measure_characters(read, text.held_out, beside), card, [trained], usual
     ).measured.own

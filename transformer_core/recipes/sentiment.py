@@ -21,7 +21,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.classifier import measure_classifier
-from transformer_core.evaluation.weak_sides import measure_beside
+from transformer_core.evaluation.weak_sides import measure_on_each
 from transformer_core.examples import Example, split
 from transformer_core.measured import Measured, Slice
 from transformer_core.recipes.captions import find_file
@@ -314,7 +314,7 @@ def make_classifier(
 
     def weak_sides(bundle: Bundle) -> Measured:
         data = [(kind.name, kind.unit, measured_on[kind.name]) for kind in kinds if kind.test]
-        found = measure_beside(bundle, data, learned=(example.text for example in to_judge))
+        found = measure_on_each(bundle, data, learned=(example.text for example in to_judge))
         return replace(found, slices=(*found.slices, *subjects))
 
     measured = write_bundle(bundle, chosen.out, measure, card, trained, weak_sides).measured

@@ -22,7 +22,7 @@ from transformer_core.generation import translate
 from transformer_core.measured import Trained
 from transformer_core.models import Translation
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, list_of, trained_card, usual_on, write_bundle
+from transformer_core.recipes.card import OnDisk, list_of, trained_card, typical_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import PAD_ID, Tokenizer
@@ -46,7 +46,7 @@ class PairSettings:
         model: its sizes; that of the vocabulary comes from the tokenizer.
         training: how to train.
         sentences: that the card shows with their translations.
-        usual: name and unit of the test part, as in measured.Usual.
+        usual: name and unit of the test part, as in measured.TypicalRange.
         has_choice: whether there is a part to choose settings by.
     """
 
@@ -306,7 +306,7 @@ def make_translator(
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads=pair[:2])
     sources = [[source for source, _ in part] for part in (test, pairs)]
-    usual = usual_on((*settings.usual, sources[0]), learned=sources[1])
+    usual = typical_on((*settings.usual, sources[0]), learned=sources[1])
     measured = write_bundle(bundle, chosen.out, measure, card, [trained], usual).measured.figures
     cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
     return f"{chosen.out}: BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"

@@ -94,7 +94,7 @@ class Tokenizer:
         text = self._pipeline.to_str()
         roles: dict[str, list[str]] = {}
         for name, token in self.named.items():
-            if self.id_of(token) != self._usual_id(name):
+            if self.id_of(token) != self._special_id(name):
                 roles.setdefault(token, []).append(name)
         if not roles:
             return text
@@ -222,9 +222,9 @@ class Tokenizer:
 
     def _id_of_special(self, name: str) -> int | None:
         named = self.id_of(self.named.get(name, name))
-        return self._usual_id(name) if named is None else named
+        return self._special_id(name) if named is None else named
 
-    def _usual_id(self, name: str) -> int | None:
+    def _special_id(self, name: str) -> int | None:
         ids = map(self.id_of, (name, *NAMES_ELSEWHERE[name]))
         return next((id_ for id_ in ids if id_ is not None), None)
 

@@ -126,7 +126,7 @@ class ConfigJson:
             )
         return ACTIVATIONS[value]
 
-    def refuse_the_unusual(self) -> None:
+    def refuse_unsupported(self) -> None:
         """Raise BundleError where the checkpoint computes something that our modules do not."""
         for name, usual in UNUSUAL.items():
             value = self.values.get(name)

@@ -1,6 +1,6 @@
 """Positions in models as figures: five schemes of scores, token plus position, and what order is worth.
 
-Arrays come from transformer_core.analysis.positions: schemes, sums and order_worth.
+Arrays come from transformer_core.analysis.positions: schemes, sums and order_effect.
 """
 
 from collections.abc import Mapping, Sequence

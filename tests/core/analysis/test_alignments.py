@@ -18,7 +18,7 @@ from transformer_core.analysis.translation.teacher_forcing import forced_target
 from transformer_core.bundle import Bundle
 from transformer_core.evaluation.gpt import measure_text
 from transformer_core.generation import greedy, translate
-from transformer_core.measured import Measured, Usual
+from transformer_core.measured import Measured, TypicalRange
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -105,7 +105,7 @@ def test_every_language_model_is_measured_as_alone() -> None:
 
 def test_what_was_measured_beside_a_model_comes_from_its_bundle() -> None:
     bundle = lm_bundle()
-    usual = Usual("Tales", "line", "nats_a_token", (1, 10_000), 30, 1.5, 2.5)
+    usual = TypicalRange("Tales", "line", "nats_a_token", (1, 10_000), 30, 1.5, 2.5)
     known = Bundle("known", bundle.model, bundle.tokenizer, measured=Measured(usual=(usual,)))
     found = foreseen(text=SENTENCE, n_tokens=24, first=known, second=bundle)
     assert (found.usual[0], found.high[0], found.data) == (1.5, 2.5, ("Tales", ""))

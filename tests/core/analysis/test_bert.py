@@ -217,8 +217,8 @@ def test_the_tanh_formula_moves_little() -> None:
     found = head_gelu(prompt=Prompt(BUNDLE, MASKED, 64), hidden=(), place=5, top=5)
     assert 1e-4 < found.greatest < 5e-4
     assert found.apart.max() <= found.greatest
-    assert 0 < found.chances_apart < 1e-3
-    assert found.scores_apart > found.chances_apart
+    assert 0 < found.probabilities_differ < 1e-3
+    assert found.scores_differ > found.probabilities_differ
     assert found.same >= found.places - 1
     assert found.probabilities.shape == (2, 5)
     assert (found.probabilities[0, :-1] >= found.probabilities[0, 1:]).all()

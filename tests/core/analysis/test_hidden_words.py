@@ -8,7 +8,7 @@ import torch
 
 from tests.helpers.engine import random_weights, shipped, small_bundle
 from transformer_core.analysis.attention.heads import entropy, head_entropies
-from transformer_core.analysis.attention.occlusion import occlusion, verdict_evidence, word_worth
+from transformer_core.analysis.attention.occlusion import occlusion, verdict_evidence, word_importance
 from transformer_core.analysis.attention.rollout import attention_flow, rollout
 from transformer_core.analysis.counter_examples import MOST_TRIED, counter_examples
 from transformer_core.analysis.outcome import one_text, read
@@ -91,14 +91,14 @@ def test_pieces_signs_and_blanks_make_the_words_that_one_reads(name: str, text: 
 
 
 def test_special_tokens_are_no_words(sentiment: Bundle) -> None:
-    found = word_worth(prompt=Prompt(sentiment, "[MASK] [PAD]", 8))
+    found = word_importance(prompt=Prompt(sentiment, "[MASK] [PAD]", 8))
     assert found.spans.shape == (0, 2)
     assert len(found.worth) == 0
 
 
 def test_a_word_of_one_token_is_worth_what_occlusion_says(sentiment: Bundle) -> None:
     text = "This is not a good film."
-    found = word_worth(prompt=Prompt(sentiment, text, 32))
+    found = word_importance(prompt=Prompt(sentiment, text, 32))
     by_token = occlusion(prompt=Prompt(sentiment, text, 32))
     assert found.winner == by_token.winner
     np.testing.assert_allclose(found.worth, -by_token.change[1:-1], atol=1e-6)
@@ -115,7 +115,7 @@ def test_the_pieces_of_a_word_are_hidden_together(sentiment: Bundle) -> None:
     with torch.no_grad():
         whole, without = (sentiment.model(each).softmax(-1)[0] for each in (ids, hidden))
     winner = int(whole.argmax())
-    found = word_worth(prompt=Prompt(sentiment, text, 32))
+    found = word_importance(prompt=Prompt(sentiment, text, 32))
     assert found.worth[1] == pytest.approx(float(whole[winner] - without[winner]), abs=1e-5)
 
 
@@ -123,7 +123,7 @@ def test_a_gpt_reads_without_the_word_and_never_without_the_last() -> None:
     bundle = shipped("gpt")
     text = "A man is riding a"
     encoding = bundle.tokenizer.encode(text)
-    found = word_worth(prompt=Prompt(bundle, text, 32))
+    found = word_importance(prompt=Prompt(bundle, text, 32))
     assert np.isnan(found.worth[-1])
     mask = torch.ones(len(encoding), len(encoding), dtype=torch.bool).tril()
     mask[4:, 3] = False  # no later token may look at "riding"
@@ -139,7 +139,7 @@ def test_a_gpt_reads_without_the_word_and_never_without_the_last() -> None:
 def test_behind_a_mask_every_other_word_is_hidden() -> None:
     bundle = shipped("bert")
     text = "A man in a [MASK] shirt."
-    found = word_worth(prompt=Prompt(bundle, text, 32))
+    found = word_importance(prompt=Prompt(bundle, text, 32))
     assert [text[start:end] for start, end in found.spans] == ["A", "man", "in", "a", "shirt", "."]
     assert np.isfinite(found.worth).all()
 

@@ -16,12 +16,12 @@ from transformer_core.analysis.positions.beyond import LIVE, SCHEMES, beyond_liv
 from transformer_core.analysis.positions.beyond_measured import FILE, beyond_measured, beyond_shipped, read_beyond
 from transformer_core.analysis.positions.data_and_length import data_and_length
 from transformer_core.analysis.positions.order_cases import best_language, cases_of_reviews, cases_of_text
-from transformer_core.analysis.positions.order_worth import (
+from transformer_core.analysis.positions.order_effect import (
     TREATMENTS,
     order_edits,
+    order_effect_here,
+    order_effect_on_set,
     shuffled_order,
-    what_order_is_worth,
-    what_order_is_worth_here,
 )
 from transformer_core.bundle import Bundle
 from transformer_core.generation import greedy
@@ -100,7 +100,7 @@ def test_the_order_as_it_is_changes_nothing(changes: dict) -> None:
 @pytest.mark.parametrize("kind", [Classifier, Gpt, Bert, Translation])
 def test_every_kind_and_scheme_is_measured(kind: type, scheme: str, english: Tokenizer) -> None:
     bundle = bundle_of(kind, english, LABELS if kind is Classifier else (), positions=scheme)
-    found = what_order_is_worth(bundle=bundle, texts=8, seeds=2)
+    found = order_effect_on_set(bundle=bundle, texts=8, seeds=2)
     assert found.treatments == TREATMENTS
     assert found.language == "en"
     assert found.texts == 8
@@ -122,7 +122,7 @@ def test_a_classifiers_baseline_is_its_accuracy(english: Tokenizer) -> None:
     encodings = english.encode_batch([example.text for example in examples], max_len=40)
     logits = torch.cat([bundle.model(torch.tensor([encoding.ids])) for encoding in encodings]).detach().double()
     labels = torch.tensor([example.label for example in examples])
-    found = what_order_is_worth(bundle=bundle, texts=20, seeds=1)
+    found = order_effect_on_set(bundle=bundle, texts=20, seeds=1)
     assert found.accuracy[0, 0] == pytest.approx(float((logits.argmax(-1) == labels).double().mean()))
     assert found.nats[0, 0] == pytest.approx(float(torch.nn.functional.cross_entropy(logits, labels)), abs=1e-5)
     _, written = written_reviews("en", train=0, held_out=20)
@@ -139,7 +139,7 @@ def test_a_gpts_baseline_is_its_loss(english: Tokenizer) -> None:
     text = "The film was dull but the ending was good."
     ids = torch.tensor([english.encode(text).ids])
     expected = torch.nn.functional.cross_entropy(bundle.model(ids)[0, :-1].detach().double(), ids[0, 1:])
-    found = what_order_is_worth_here(prompt=Prompt(bundle, text, 40), seeds=1)
+    found = order_effect_here(prompt=Prompt(bundle, text, 40), seeds=1)
     assert found.nats[0, 0] == pytest.approx(float(expected), abs=1e-5)
     assert found.guesses == ids.shape[1] - 1
 
@@ -157,7 +157,7 @@ def test_a_bert_guesses_each_token_in_turn(english: Tokenizer) -> None:
 
 def test_one_text_has_its_verdict_as_the_right_answer(english: Tokenizer) -> None:
     bundle = bundle_of(Classifier, english, ("a", "b", "c"), n_classes=3)
-    found = what_order_is_worth_here(prompt=Prompt(bundle, "a dull film, not a good one", 40), seeds=3)
+    found = order_effect_here(prompt=Prompt(bundle, "a dull film, not a good one", 40), seeds=3)
     assert found.accuracy[0].tolist() == [1.0] * 3
     assert found.probabilities is not None
     assert found.probabilities.shape == (4, 3, 3)
@@ -171,7 +171,7 @@ def test_a_translators_right_tokens_are_what_it_writes_with_order(english: Token
     ids = torch.tensor([english.encode("a dull film").ids])
     steps = list(greedy(bundle.model, ids, bos_id=english.bos_id, eos_id=english.eos_id, most=64))
     assert case.targets.tolist() == [[step.token_id for step in steps]]
-    found = what_order_is_worth_here(prompt=Prompt(bundle, "a dull film", 40), seeds=2)
+    found = order_effect_here(prompt=Prompt(bundle, "a dull film", 40), seeds=2)
     assert found.accuracy[0].tolist() == [1.0, 1.0]
     nats = [-step.logits.double().log_softmax(-1)[step.token_id].item() for step in steps]
     assert found.nats[0, 0] == pytest.approx(sum(nats) / len(nats), abs=1e-5)
@@ -186,11 +186,11 @@ def test_a_tokenizer_is_measured_in_the_language_it_knows() -> None:
 
 def test_what_cannot_be_measured_is_said(english: Tokenizer) -> None:
     with pytest.raises(ValueError, match=exactly("tiny tells up, down; the reviews at hand are negative, positive")):
-        what_order_is_worth(bundle=bundle_of(Classifier, english, ("up", "down")))
+        order_effect_on_set(bundle=bundle_of(Classifier, english, ("up", "down")))
     with pytest.raises(ValueError, match=exactly("texts=0 must be at least 1")):
         cases_of_reviews(bundle_of(Gpt, english), 0)
     with pytest.raises(ValueError, match="tiny is a tagger"):
-        what_order_is_worth(bundle=bundle_of(TokenClassifier, english))
+        order_effect_on_set(bundle=bundle_of(TokenClassifier, english))
     with pytest.raises(ValueError, match="has no token of its own to hide"):
         cases_of_text(Prompt(bundle_of(Bert, english), "[PAD]", 40))
 

@@ -228,10 +228,10 @@ def test_the_first_batch_is_the_listings_own() -> None:
 def test_a_position_knows_nothing_of_later_ones() -> None:
     """Sentences share their source and the beginning of their target, so that they share the logits of it."""
     found = toy_batch(source="listing", seed=2, sentence=0, layer=0, head=0)
-    assert found.first_apart < 1e-5
+    assert found.first_difference < 1e-5
     for place in range(3):
         np.testing.assert_allclose(found.logits[place:, place], found.logits[[3] * (4 - place), place], atol=1e-5)
-    assert toy_batch(source="random", seed=2, sentence=0, layer=0, head=0).first_apart > 1e-3
+    assert toy_batch(source="random", seed=2, sentence=0, layer=0, head=0).first_difference > 1e-3
 
 
 @pytest.mark.parametrize("source", get_args(Source))

@@ -21,17 +21,17 @@ from transformer_core.checkpoints import load
 from transformer_core.evaluation.article_differences import CHOICES, FILE, article_measured
 from transformer_core.evaluation.classifier import measure_classifier
 from transformer_core.evaluation.ngrams import BEFORE, KneserNey
-from transformer_core.evaluation.weak_sides import features_of, main, measure_slices, measure_usual
+from transformer_core.evaluation.weak_sides import features_of, main, measure_slices, measure_typical
 from transformer_core.examples import Example
 from transformer_core.measured import (
     FEWEST,
     MEASURED,
+    Confidence,
     HeadLook,
     Measured,
     Slice,
-    Sureness,
     Trained,
-    Usual,
+    TypicalRange,
     read_measured,
     write_measured,
 )
@@ -48,16 +48,16 @@ from transformer_core.untrusted.bundle_files import BundleError
 
 SHORT_AND_NOT = Slice("SST", "sentence", ("short", "negation"), 240, 170)
 SURENESS = (
-    Sureness((1, 6), (0.0, 0.6), 40, 20),
-    Sureness((1, 6), (0.6, 0.9), 10, 7),
-    Sureness((1, 6), (0.9, 1.0), 25, 24),
-    Sureness((7, 12), (0.0, 0.6), 5, 3),
-    Sureness((7, 12), (0.6, 1.0), 6, 5),
-    Sureness((13, 25), (0.0, 1.0), 90, 80),
+    Confidence((1, 6), (0.0, 0.6), 40, 20),
+    Confidence((1, 6), (0.6, 0.9), 10, 7),
+    Confidence((1, 6), (0.9, 1.0), 25, 24),
+    Confidence((7, 12), (0.0, 0.6), 5, 3),
+    Confidence((7, 12), (0.6, 1.0), 6, 5),
+    Confidence((13, 25), (0.0, 1.0), 90, 80),
 )
 KNOWN = Measured(
     (Slice("IMDB", "review", (), 2500, 2145), SHORT_AND_NOT, Slice("SST", "sentence", ("short",), 900, 700)),
-    (Usual("IMDB", "review", "rarity", (61, 10_000), 500, 1.1, 1.4),),
+    (TypicalRange("IMDB", "review", "rarity", (61, 10_000), 500, 1.1, 1.4),),
     trained=(
         Trained("pretraining", 8_265, 40.5, 41.25, "NVIDIA H100 80GB HBM3", "bfloat16"),
         Trained("training", 17_549, 78.0, 0.0, "cpu", ""),
@@ -168,7 +168,7 @@ def test_rarity_is_the_surprise_of_the_shares_that_tokens_have_in_what_was_learn
 def test_what_is_usual_lies_below_what_is_strange() -> None:
     bundle = shipped("gpt")
     texts = ["A man in a red shirt is riding a horse.", "Two dogs are playing on the beach with a ball."] * 4
-    (usual,) = measure_usual(bundle, texts, data="own", unit="caption")
+    (usual,) = measure_typical(bundle, texts, data="own", unit="caption")
     assert (
         usual.median
         <= usual.high
@@ -180,7 +180,7 @@ def test_rarity_is_usual_by_the_length_of_texts_where_there_are_enough(sentiment
     words = ["the", "film", "was", "good", "and", "dull", "but", "never", "long"]
     short, long = ([" ".join(random.Random(seed).choices(words, k=k)) for seed in range(60)] for k in (5, 10))
     bundle = replace(sentiment, measured=Measured(learned=counted(sentiment, short + long)))
-    rows = measure_usual(bundle, [*short, *long, "film " * 20], data="own", unit="sentence")
+    rows = measure_typical(bundle, [*short, *long, "film " * 20], data="own", unit="sentence")
     assert [(row.tokens, row.texts) for row in rows] == [((1, 6), 60), ((7, 12), 60)]
     for row, texts in zip(rows, (short, long), strict=True):
         values = [strangeness(prompt=Prompt(bundle, text, 32)).value or 0 for text in texts]
@@ -188,15 +188,18 @@ def test_rarity_is_usual_by_the_length_of_texts_where_there_are_enough(sentiment
 
 
 def test_a_text_is_held_against_texts_of_its_length_or_of_the_nearest() -> None:
-    rows = [Usual("own", "line", "rarity", tokens, 40, 1.0, high) for tokens, high in (((7, 12), 2.0), ((13, 25), 3.0))]
+    rows = [
+        TypicalRange("own", "line", "rarity", tokens, 40, 1.0, high)
+        for tokens, high in (((7, 12), 2.0), ((13, 25), 3.0))
+    ]
     rows.append(replace(rows[0], data="other", high=2.5))
     measured = Measured(usual=tuple(rows))
-    assert [measured.usual_at("rarity", n).high for n in (2, 12, 13, 400)] == [2.5, 2.5, 3.0, 3.0]
-    assert measured.usual_at("nats_a_token", 9) is None
+    assert [measured.typical_at("rarity", n).high for n in (2, 12, 13, 400)] == [2.5, 2.5, 3.0, 3.0]
+    assert measured.typical_at("nats_a_token", 9) is None
 
 
 def test_a_text_longer_than_all_lengths_that_were_measured_is_outside(sentiment: Bundle) -> None:
-    rows = tuple(Usual("own", "line", "rarity", tokens, 40, 1.0, 99.0) for tokens in ((1, 6), (7, 12)))
+    rows = tuple(TypicalRange("own", "line", "rarity", tokens, 40, 1.0, 99.0) for tokens in ((1, 6), (7, 12)))
     bundle = replace(sentiment, measured=replace(sentiment.measured, usual=rows))
     counts = {n: strangeness(prompt=Prompt(bundle, "good " * n, 64)) for n in (6, 12, 13)}
     assert {n: unusual(bundle, found) for n, found in counts.items()} == {6: None, 12: None, 13: rows[1]}
@@ -231,8 +234,8 @@ def test_a_verdict_is_right_as_often_as_those_of_its_range_and_length(order: int
 
 
 def test_the_ranges_beside_it_are_taken_in_where_there_are_few_texts() -> None:
-    assert KNOWN.sure(6, 0.95) == Sureness((1, 6), (0.6, 1.0), 35, 31)
-    assert KNOWN.sure(6, 0.6) == Sureness((1, 6), (0.0, 1.0), 75, 51)
+    assert KNOWN.sure(6, 0.95) == Confidence((1, 6), (0.6, 1.0), 35, 31)
+    assert KNOWN.sure(6, 0.6) == Confidence((1, 6), (0.0, 1.0), 75, 51)
     assert KNOWN.sure(1, 1.0) == KNOWN.sure(1, 0.9)  # 1 is in the last range
 
 

@@ -156,7 +156,7 @@ def test_the_second_sentence_is_suggested_until_it_is_written() -> None:
     other = "The film was not bad, but I loved the ending."
     app.text_input(key="encoder_other@encoder").set_value(other).run()
     found = sentence_pair(prompt=prompt, other=prompt.with_text(other))
-    asks(app)[0].set_value(str(found.told_apart)).run()
+    asks(app)[0].set_value(str(found.separate_from)).run()
     assert words("en")["try.right"] in told(app)
     assert minus(f"{100 * found.moved:+.1f}") in told(app)
     app.button(key="encoder_suggest").click().run()

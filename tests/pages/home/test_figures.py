@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pages.home.diagram import PLACES
-from pages.home.figures import Architecture, Thumbnail, architecture_svg, beside_each_other, pictures_of, summarised
+from pages.home.figures import Architecture, Thumbnail, architecture_svg, pictures_of, side_by_side_sheet, summarised
 from pages.kit.navigation import page_path
 from pages.language import words
 from tests.helpers.pages import strings
@@ -97,7 +97,7 @@ def test_where_there_are_more_numbers_than_room_the_greatest_is_kept() -> None:
 
 def test_all_heads_are_beside_each_other_in_two_rows() -> None:
     heads = np.arange(1.0, 6.0)[:, None, None] * np.ones((5, 3, 3))
-    sheet = beside_each_other(heads)
+    sheet = side_by_side_sheet(heads)
     assert sheet.shape == (7, 11)
     assert sheet[0, ::4].tolist() == [1.0, 2.0, 3.0]
     assert sheet[4, ::4].tolist() == [4.0, 5.0, 0.0]

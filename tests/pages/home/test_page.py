@@ -19,13 +19,13 @@ from pages.kit.verdict import sureness
 from pages.language import words
 from tests.helpers.open_checkpoints import written
 from tests.helpers.pages import first_screen, note, run, told
-from transformer_core.analysis.attention.occlusion import WordWorth, word_worth
+from transformer_core.analysis.attention.occlusion import WordImportance, word_importance
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.strangeness import strangeness
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.weak_sides import word_count
-from transformer_core.measured import Measured, Sureness
+from transformer_core.measured import Confidence, Measured
 from transformer_core.models import Gpt
 from transformer_core.prompt import Prompt
 from transformer_core.recipes.texts import card_texts
@@ -182,7 +182,7 @@ def test_a_broken_bundle_gives_words_and_nothing_else_breaks(monkeypatch: pytest
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) -> None:
     text = "A dull story with wonderful actors."
-    found = word_worth(prompt=Prompt(open_bundle("sentiment"), text, 128))
+    found = word_importance(prompt=Prompt(open_bundle("sentiment"), text, 128))
     names = [text[start:end] for start, end in found.spans]
     most, least = int(np.nanargmax(found.worth)), int(np.nanargmin(found.worth))
     said = because(run(lang=language, text=text))
@@ -192,8 +192,8 @@ def test_the_sentence_under_the_verdict_names_what_hiding_says(language: str) ->
     assert words(language)["because.points"].format(count=round(-100 * found.worth[least])) in said
     for name, worth in zip(names, found.worth, strict=True):
         label = words(language)[f"class.{open_bundle('sentiment').labels[found.winner]}"]
-        said_of = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
-        assert escape(said_of) in said
+        finding_in_words = words(language)["because.said"].format(word=name, points=f"{100 * worth:+.1f}", label=label)
+        assert escape(finding_in_words) in said
 
 
 def test_a_word_that_the_text_has_twice_is_named_by_its_number() -> None:
@@ -216,10 +216,10 @@ def test_a_word_that_the_text_has_twice_is_named_by_its_number() -> None:
 def test_the_sentence_says_who_pushed_which_way(monkeypatch: pytest.MonkeyPatch, worth: list, said: str) -> None:
     spans, unknown = np.array([[0, 4], [5, 8], [9, 13]]), np.zeros(3, dtype=bool)
 
-    def word_worth(**_: object) -> WordWorth:
-        return WordWorth(spans, unknown, np.array(worth), 1, 0.75, "mask")
+    def word_importance(**_: object) -> WordImportance:
+        return WordImportance(spans, unknown, np.array(worth), 1, 0.75, "mask")
 
-    monkeypatch.setattr("pages.kit.explanation.word_worth", word_worth)
+    monkeypatch.setattr("pages.kit.explanation.word_importance", word_importance)
     forget_answers()
     assert said in because(run(text="good odd film"))
     forget_answers()
@@ -341,7 +341,7 @@ def test_a_text_outside_what_a_model_learned_is_said_at_the_answer_with_sentence
 ) -> None:
     bundle, said = open_bundle(model), words(language)
     found = strangeness(prompt=Prompt(bundle, text, 96))
-    usual = bundle.measured.usual_at(found.measure, found.tokens)
+    usual = bundle.measured.typical_at(found.measure, found.tokens)
     assert found.value is not None
     assert usual is not None
     app = run(page, lang=language, model=model, text=text)
@@ -397,7 +397,7 @@ def test_where_there_is_no_card_in_chinese_the_english_one_is_shown(monkeypatch:
 def test_no_verdict_is_less_sure_than_its_classes_allow(
     probabilities: tuple[float, ...], lowest: float, said: str
 ) -> None:
-    row = Sureness(words=(1, 99), probability=(lowest, 0.8), texts=100, right=70)
+    row = Confidence(words=(1, 99), probability=(lowest, 0.8), texts=100, right=70)
     rows = (row, replace(row, probability=(0.8, 1.0)))
     bundle = replace(open_bundle("sentiment"), measured=Measured(sureness=rows))
     encoding = bundle.tokenizer.encode("A good film.")
@@ -406,7 +406,7 @@ def test_no_verdict_is_less_sure_than_its_classes_allow(
 
 @pytest.mark.parametrize(("most", "endless"), [(999, False), (1_000, True), (10_000, True)])
 def test_a_range_of_lengths_without_an_end_is_said_so(most: int, endless: bool) -> None:
-    row = Sureness(words=(2, most), probability=(0.0, 1.0), texts=100, right=70)
+    row = Confidence(words=(2, most), probability=(0.0, 1.0), texts=100, right=70)
     bundle = replace(open_bundle("sentiment"), measured=Measured(sureness=(row,)))
     said = sureness(View(bundle, bundle.tokenizer.encode("A good film.")), (0.7, 0.3))
     assert said is not None

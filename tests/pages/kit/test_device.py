@@ -27,7 +27,10 @@ def test_a_page_its_glass_a_run_and_the_servers_page_say_what_computes(
     assert on_one in told(run("server", lang=lang))
     for facts, said in (
         ({"threads": 2}, said_of(lang, "threads", count=2)),
-        ({"device": "cuda", "device_name": "NVIDIA T4"}, said_of(lang, "card", device="cuda", name="NVIDIA T4")),
+        (
+            {"device": "cuda", "device_name": "NVIDIA T4"},
+            said_of(lang, "card", device="cuda", name="NVIDIA T4"),
+        ),
     ):
         store = made_run(tmp_path)
         with closing(RunWriter(store.folder)) as writer:

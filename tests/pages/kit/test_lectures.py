@@ -13,9 +13,9 @@ from pages.hall.lectures import (
     Lecture,
     LectureError,
     find_lecture,
+    finding_in_words,
     lectures,
     read_lecture,
-    said_of,
 )
 from pages.hall.scene_words import markdown_nodes as nodes
 from pages.hall.tour import FIRST_TOUR, NEWEST, measured
@@ -202,7 +202,7 @@ def test_every_scene_of_ours_opens_as_it_is_written(name: str, language: str) ->
             question = next(one for one in asks(app) if f"tour_{number} " in str(one.key))
             assert list(question.options) == list(scene.question.options.values())
             found = measured(scene)
-            said = said_of(found, scene.question.measured, language)
+            said = finding_in_words(found, scene.question.measured, language)
             assert said not in told(app)
             assert uncovered(app) == set(scene.left_open.split()), scene.title
             app = question.set_value(found.option).run()
@@ -242,7 +242,7 @@ def test_odd_places_of_a_tour_lead_to_its_beginning_or_to_none() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_question_has_words_for_what_is_measured(language: str) -> None:
     for measured_by in QUESTIONS:
-        said = said_of(Finding("x", 3.25), measured_by, language)
+        said = finding_in_words(Finding("x", 3.25), measured_by, language)
         assert re.search("3.25|3.2|325|3", said) or measured_by == "how_many_tokens"
         assert "x" in said or measured_by == "strongest_head"
 

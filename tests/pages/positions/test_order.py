@@ -15,7 +15,7 @@ from pages.positions.order import needs_order, texts_for
 from tests.helpers.engine import made
 from tests.helpers.pages import asks, repeats, strings, told
 from tests.pages.positions.test_page import TEXT, page
-from transformer_core.analysis.positions.order_worth import what_order_is_worth, what_order_is_worth_here
+from transformer_core.analysis.positions.order_effect import order_effect_here, order_effect_on_set
 from transformer_core.bundle import Bundle, save
 from transformer_core.models import Bert, Classifier, Gpt, Translation
 from transformer_core.prompt import Prompt
@@ -49,13 +49,13 @@ def test_order_is_measured_only_after_the_prediction(model: str, request: pytest
         request.getfixturevalue("others")
     app = page("order", model=model)
     bundle = open_bundle(model)
-    found = what_order_is_worth(bundle=bundle, texts=texts_for(bundle))
+    found = order_effect_on_set(bundle=bundle, texts=texts_for(bundle))
     removed = f"{100 * found.accuracy[2].mean():.1f} |"
     assert removed not in told(app)
     asks(app)[0].set_value("much").run()
     assert not app.exception
     assert removed in told(app)
-    here = what_order_is_worth_here(prompt=Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))), seeds=20)
+    here = order_effect_here(prompt=Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT))), seeds=20)
     assert here.probabilities is not None
     flips = (here.probabilities[1].argmax(-1) != here.probabilities[0, 0].argmax()).sum()
     assert f"**{flips}**" in told(app)
@@ -77,9 +77,9 @@ def test_models_of_other_kinds_are_measured_and_their_learned_tables_shown() -> 
     assert not app.error
     for name in ("gpt", "bert", "translation"):
         bundle = open_bundle(name)
-        nats = what_order_is_worth(bundle=bundle, texts=texts_for(bundle)).nats
+        nats = order_effect_on_set(bundle=bundle, texts=texts_for(bundle)).nats
         assert f"{nats[2].mean():.3f} |" in told(app)
-        here = what_order_is_worth_here(prompt=Prompt(bundle, TEXT, 48), seeds=5).nats
+        here = order_effect_here(prompt=Prompt(bundle, TEXT, 48), seeds=5).nats
         assert f"**{here[2].mean():.3f}**" in told(app)
     assert english["claim"] in told(app)
     app.toggle(key="positions_all@positions").set_value(False).run()
@@ -97,7 +97,7 @@ def test_a_claim_on_order_is_judged_by_what_moves(translator: float, fill_in: fl
 def test_the_script_repeats_the_numbers() -> None:
     bundle, text = open_bundle("sentiment"), "not a dull film"
     n_tokens = len(bundle.tokenizer.encode(text))
-    answer = ask(what_order_is_worth_here, prompt=Prompt(bundle, text, n_tokens), seeds=2)
+    answer = ask(order_effect_here, prompt=Prompt(bundle, text, n_tokens), seeds=2)
     repeats(answer.script, answer.arrays)
 
 

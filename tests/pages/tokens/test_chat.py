@@ -115,7 +115,7 @@ def test_a_gpt_is_asked_as_it_was_trained_and_the_script_does_the_same(chat: Ope
     asked = ask(expected, prompt=prompt, place=len(encoding), top=3)
     assert "add_special=False" in asked.script
     repeats(asked.script, asked.arrays)
-    told_apart = ask(chat_tokens, bundle=bundle, messages=(("user", TEXT),), prompted=True)
-    repeats(told_apart.script, told_apart.arrays)
+    found = ask(chat_tokens, bundle=bundle, messages=(("user", TEXT),), prompted=True)
+    repeats(found.script, found.arrays)
     app.toggle(key="chat@gpt").set_value(False).run()
     assert f"{len(bundle.tokenizer.encode(TEXT))} tokens" in told(app)

@@ -172,7 +172,7 @@ def verdict_evidence(*, prompt: Prompt, substitute: Substitute = "mask") -> Evid
 
 
 @dataclass(frozen=True, eq=False)
-class WordWorth:
+class WordImportance:
     """How much each word of a text contributes to the prediction.
 
     Shapes:
@@ -194,7 +194,7 @@ class WordWorth:
     substitute: Substitute
 
 
-def word_worth(*, prompt: Prompt) -> WordWorth:
+def word_importance(*, prompt: Prompt) -> WordImportance:
     """Measure what hiding each word, all its tokens together, takes from the likeliest outcome.
 
     Args:
@@ -212,4 +212,4 @@ def word_worth(*, prompt: Prompt) -> WordWorth:
     worth[hidden] = probabilities[0, winner] - probabilities[1:, winner]
     spans = np.array([(word.start, word.end) for word in words], dtype=np.int64).reshape(-1, 2)
     unknown = np.array([word.unknown for word in words], dtype=bool)
-    return WordWorth(spans, unknown, worth, winner, float(probabilities[0, winner]), substitute)
+    return WordImportance(spans, unknown, worth, winner, float(probabilities[0, winner]), substitute)

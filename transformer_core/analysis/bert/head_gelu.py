@@ -28,7 +28,7 @@ class HeadGelu:
     Args:
         words: labels of ids.
         greatest: of apart, over every position of the text.
-        scores_apart, chances_apart: the greatest difference of any word's score and probability, at any position.
+        scores_differ, probabilities_differ: the greatest difference of any word's score and probability, anywhere.
         same: at how many of the `places` positions both have the same first guess.
     """
 
@@ -38,8 +38,8 @@ class HeadGelu:
     inside: np.ndarray
     apart: np.ndarray
     greatest: float
-    scores_apart: float
-    chances_apart: float
+    scores_differ: float
+    probabilities_differ: float
     same: int
     places: int
 
@@ -85,8 +85,8 @@ def head_gelu(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int) 
         inside=inside[place].numpy(),
         apart=apart[place].numpy(),
         greatest=float(apart.max()),
-        scores_apart=float((scores[0] - scores[1]).abs().max()),
-        chances_apart=float((probabilities[0] - probabilities[1]).abs().max()),
+        scores_differ=float((scores[0] - scores[1]).abs().max()),
+        probabilities_differ=float((probabilities[0] - probabilities[1]).abs().max()),
         same=int((scores[0].argmax(-1) == scores[1].argmax(-1)).sum()),
         places=x.shape[1],
     )

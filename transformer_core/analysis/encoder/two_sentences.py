@@ -39,8 +39,8 @@ class SentencePair:
         changed: one per pair, whether its two tokens differ.
         labels: one per pair, "word" or "word → other".
         winner, rival: the likeliest class of the first sentence, and its likeliest other one.
-        told_apart: the first depth from which on the margins differ by at least half of their last difference, in the
-            same direction.
+        separate_from: the first depth from which on the margins differ by at least half of their last difference,
+            in the same direction.
         moved: the winner's probability in the second sentence minus that in the first.
         farthest: the pair of equal tokens whose last vectors are furthest apart; -1 where there is none.
     """
@@ -54,7 +54,7 @@ class SentencePair:
     labels: tuple[str, ...]
     winner: int
     rival: int
-    told_apart: int
+    separate_from: int
     moved: float
     farthest: int
 

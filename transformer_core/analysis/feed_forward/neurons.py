@@ -23,14 +23,14 @@ from transformer_core.text import Encoding, make_batch
 from transformer_core.training.corpora import reviews
 
 TOKENS_AT_ONCE = 2_048
-USUAL_SENTENCES, FEWEST_SENTENCES = 300, 20
+TYPICAL_SENTENCES, FEWEST_SENTENCES = 300, 20
 MOST_KEPT = 300_000_000  # numbers of a corpus, before and after the activation
 
 
 def sentences_for(config: ModelConfig) -> int:
     """Return how many sentences of a corpus are read for a model: fewer of one with many neurons."""
     of_a_sentence = 60 * 2 * config.n_layers * config.d_ff  # of 60 tokens at most, as nearly all have
-    return max(FEWEST_SENTENCES, min(USUAL_SENTENCES, MOST_KEPT // of_a_sentence))
+    return max(FEWEST_SENTENCES, min(TYPICAL_SENTENCES, MOST_KEPT // of_a_sentence))
 
 
 @dataclass(frozen=True, eq=False)

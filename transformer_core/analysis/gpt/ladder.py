@@ -100,7 +100,7 @@ class LadderRun:
 
 
 @dataclass(frozen=True)
-class Worth:
+class LossChange:
     """By how much a rung's loss differs from the one below it: the mean over seeds, and its interval.
 
     Args:
@@ -145,7 +145,7 @@ class LadderMeasured:
         """Return the loss of a rung's runs, (seed,)."""
         return np.array([run.nats for run in self.of(rung)])
 
-    def worth(self, rung: str) -> Worth | None:
+    def worth(self, rung: str) -> LossChange | None:
         """Return what a rung was worth; None for the lowest."""
         place = NAMES.index(rung)
         if not place:
@@ -153,7 +153,7 @@ class LadderMeasured:
         differences = self.nats(rung) - self.nats(NAMES[place - 1])
         mean, count = float(differences.mean()), len(differences)
         half = STUDENT[count] * float(differences.std(ddof=1)) / math.sqrt(count)
-        return Worth(mean, mean - half, mean + half, count)
+        return LossChange(mean, mean - half, mean + half, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Ladder:
 
     Shapes:
         nats: (rung, seed), a token of the stories set aside
-        worth, low, high: (rung,), as of Worth; not numbers for the lowest rung
+        worth, low, high: (rung,), as of LossChange; not numbers for the lowest rung
 
     Args:
         rungs: entries of NAMES, from the lowest.
@@ -191,7 +191,7 @@ def ladder(*, rungs: tuple[str, ...] = NAMES) -> Ladder:
     for rung in rungs:
         require_choice("rungs", rung, NAMES)
     found = ladder_measured()
-    worths = [found.worth(rung) or Worth(math.nan, math.nan, math.nan, 0) for rung in rungs]
+    worths = [found.worth(rung) or LossChange(math.nan, math.nan, math.nan, 0) for rung in rungs]
     return Ladder(
         rungs=rungs,
         nats=np.array([found.nats(rung) for rung in rungs]),

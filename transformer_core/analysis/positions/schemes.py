@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.analysis.parts import position_vectors
-from transformer_core.analysis.positions.order_worth import order_edits
+from transformer_core.analysis.positions.order_effect import order_edits
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.layers.positions import ROTARY, Rotary, alibi_bias, rotate, sinusoidal_table

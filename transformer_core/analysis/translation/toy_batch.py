@@ -78,7 +78,7 @@ class ToyBatch:
         source_ids, target_ids: (batch, pos); logits: (batch, pos, vocab); least, greatest: (tensor,)
 
     Args:
-        first_apart: how far the logits of the targets' first position are apart between sentences, at most.
+        first_difference: how far the logits of the targets' first position are apart between sentences, at most.
         names, shapes: of every tensor, in the order computed.
         least, greatest: of the finite values of each.
         finite: whether each tensor has finite values alone; masked scores need not.
@@ -90,7 +90,7 @@ class ToyBatch:
     source_ids: np.ndarray
     target_ids: np.ndarray
     logits: np.ndarray
-    first_apart: float
+    first_difference: float
     names: tuple[str, ...]
     shapes: tuple[str, ...]
     least: np.ndarray
@@ -199,7 +199,7 @@ def toy_batch(
         source_ids=source_ids.numpy(),
         target_ids=target_ids.numpy(),
         logits=logits.numpy(),
-        first_apart=float((logits[:, 0] - logits[:1, 0]).abs().max()),
+        first_difference=float((logits[:, 0] - logits[:1, 0]).abs().max()),
         names=tuple(trace),
         shapes=tuple(" × ".join(map(str, tensor.shape)) for tensor in trace.values()),
         least=np.array([float(part.min()) if part.numel() else np.nan for part in values]),

@@ -108,7 +108,7 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def usual_width(rows: Iterable[Sequence[str]]) -> int:
+def commonest_width(rows: Iterable[Sequence[str]]) -> int:
     """Return the number of cells that most of the rows with several cells have, 1 where no row has several."""
     widths = Counter(len(row) for row in rows if len(row) > 1)
     return widths.most_common(1)[0][0] if widths else 1
@@ -119,7 +119,7 @@ def table_start(rows: Sequence[Sequence[str]]) -> int:
 
     Or a later one that names a text and a label, or the header below an empty line.
     """
-    width = usual_width(rows)
+    width = commonest_width(rows)
     near = [place for place, row in enumerate(rows[: MOST_ABOVE + 1]) if len(row) == width > 1]
     whole = [place for place in near if sum(bool(cell.strip()) for cell in rows[place]) > 1]
     if not whole:
@@ -175,7 +175,7 @@ def _rows(dialect: Dialect, sample: str, is_whole: bool) -> list[list[str]]:
 def _evenness(rows: Sequence[Sequence[str]]) -> float:
     """Return the share of the rows that have the usual number of cells, 0 where that is a single cell."""
     rows = [row for row in rows if not _is_blank(row)]
-    width = usual_width(rows)
+    width = commonest_width(rows)
     return sum(len(row) == width for row in rows) / len(rows) if width > 1 else 0.0
 
 
@@ -321,7 +321,7 @@ def open_delimited(
         raise IntakeError(f"{name} holds nothing but blanks; it needs rows with a text and a label")
     if has_header is None:
         has_header = is_header(rows)
-    cells = rows[0] if has_header else [""] * usual_width(rows)
+    cells = rows[0] if has_header else [""] * commonest_width(rows)
     if len(cells) > MOST_COLUMNS:
         raise IntakeError(f"{name} has {len(cells):,} columns; at most {MOST_COLUMNS} are read")
     columns = column_names(list(map(unmarked, cells)))

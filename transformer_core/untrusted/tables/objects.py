@@ -18,7 +18,7 @@ LIST_BEGINS = re.compile(r"\s*\[\s*\{")
 OBJECT_BEGINS = re.compile(r"\s*\{\s*[\"}]")
 BETWEEN = re.compile(r"[\s,]*")
 ROWS_FOR_COLUMNS = 1_000
-LINES_TO_TELL = 20
+LINES_TO_PROBE = 20
 LONGEST_SHOWN = 400
 Value = tuple[int, Any, str]
 AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
@@ -67,7 +67,7 @@ def is_list_of_objects(sample: str) -> bool:
 
 def is_lines_of_objects(sample: str) -> bool:
     """Return whether a text begins like JSONL."""
-    lines = [line for line in sample.split("\n") if line.strip()][:LINES_TO_TELL]
+    lines = [line for line in sample.split("\n") if line.strip()][:LINES_TO_PROBE]
     objects = sum(OBJECT_BEGINS.match(line) is not None for line in lines)
     return OBJECT_BEGINS.match(sample) is not None or 0 < len(lines) <= 2 * objects
 

@@ -46,7 +46,7 @@ for step in run.steps():
 '''
 
 
-def files_beside(spec: RunSpec) -> list[str]:
+def files_needed(spec: RunSpec) -> list[str]:
     """Return what must lie beside the script of a run, by its names in the run's folder: its data, weights, a model."""
     files = [spec.data.file] if spec.data.file else []
     if spec.takes_weights:
@@ -61,7 +61,7 @@ def script_zip(store: RunStore) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(SCRIPT, repeat_script(store.spec, store.facts()))
-        for path in (store.folder / name for name in files_beside(store.spec)):
+        for path in (store.folder / name for name in files_needed(store.spec)):
             for part in sorted(path.iterdir()) if path.is_dir() else [path]:
                 archive.write(part, part.relative_to(store.folder).as_posix())
     return buffer.getvalue()
@@ -74,7 +74,7 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
         spec: the run's.
         facts: of the run, as RunStore.facts returns them: device, threads and versions.
     """
-    files = files_beside(spec)
+    files = files_needed(spec)
     needs = f"\nBeside it must lie, from the run's export: {', '.join(files)}." if files else ""
     return TEMPLATE.format(
         title=_plain(f"Repeats the run {spec.name!r}."),

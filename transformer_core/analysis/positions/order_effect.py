@@ -79,7 +79,7 @@ Guesses = tuple[Tensor, Tensor]  # log probabilities (guess, outcome) and the ri
 
 
 @dataclass(frozen=True, eq=False)
-class OrderWorth:
+class OrderEffect:
     """How a model does with order, and without it.
 
     Shapes:
@@ -116,7 +116,7 @@ class OrderWorth:
     probabilities: np.ndarray | None
 
 
-def what_order_is_worth(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> OrderWorth:
+def order_effect_on_set(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> OrderEffect:
     """Measure a model on held-out reviews of the built-in corpus, in the language that its tokenizer knows best.
 
     A classifier tells their class, a GPT guesses each next token, a BERT the hidden ones of 15 %. A translator reads
@@ -135,7 +135,7 @@ def what_order_is_worth(*, bundle: Bundle, texts: int = 200, seeds: int = 5) -> 
     return _measured(bundle, cases, seeds, language)
 
 
-def what_order_is_worth_here(*, prompt: Prompt, seeds: int = 20) -> OrderWorth:
+def order_effect_here(*, prompt: Prompt, seeds: int = 20) -> OrderEffect:
     """Measure a model on one text; what a classifier or a translator says of it with order counts as right.
 
     A BERT guesses each token in turn, at most 16 of them, evenly spread.
@@ -150,7 +150,7 @@ def what_order_is_worth_here(*, prompt: Prompt, seeds: int = 20) -> OrderWorth:
     return _measured(prompt.bundle, [cases_of_text(prompt)], seeds, "")
 
 
-def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> OrderWorth:
+def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> OrderEffect:
     sums = np.zeros((3, len(TREATMENTS), seeds))  # right, nats, moved
     verdicts = np.zeros((len(TREATMENTS), seeds, bundle.config.n_classes))
     right = np.zeros((2, len(TREATMENTS), seeds))  # on turned and on plain reviews
@@ -174,7 +174,7 @@ def _measured(bundle: Bundle, cases: list[Cases], seeds: int, language: str) -> 
                 differ = max(differ, float((shuffled[0].exp() - moved[0].exp()).abs().max()))
     accuracy, nats, distance = sums / max(count, 1)
     turned, plain = right / reviews.clip(1)[:, None, None] if reviews.all() else (None, None)
-    return OrderWorth(
+    return OrderEffect(
         treatments=TREATMENTS,
         measure=MEASURES[bundle.kind],
         accuracy=accuracy,
