@@ -1,6 +1,7 @@
-"""Shares that were counted, how far they can be trusted, and whether two of the same texts can be told apart.
+"""Shares that were counted and means of a few runs: how far they can be trusted, and whether two differ.
 
-Intervals of a share: Wilson 1927; of a difference: percentiles of resampled texts (Efron 1979); the sign test is exact.
+Intervals of a share: Wilson 1927; of a difference: percentiles of resampled texts (Efron 1979); of the mean of a few
+runs: Student 1908; the sign test is exact.
 """
 
 import math
@@ -11,6 +12,7 @@ import numpy as np
 SIDE = 1.959964  # of the normal distribution, for an interval of 95 %
 SIDES = (2.5, 97.5)
 RESAMPLED = 2_000
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}  # 95 %, by count
 SIGNIFICANCE = 0.05  # the sign test's chance below which two shares are told apart
 
 
@@ -31,6 +33,23 @@ def interval(share: float, count: int) -> tuple[float, float]:
     """Return the bounds of one share of so many with 95 % confidence, as of wilson."""
     low, high = wilson(np.array([share * count]), np.array([count]))
     return float(low[0]), float(high[0])
+
+
+def mean_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean of a few values and the bounds of Student's interval of 95 %: mean ± t s / √n.
+
+    Shapes:
+        values: (value,), at most 10; nan stands for a missing one
+
+    Returns:
+        Mean, low and high; the bounds are nan for fewer than two values, all three where there is none.
+    """
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return math.nan, math.nan, math.nan
+    mean = float(there.mean())
+    half = STUDENT[len(there)] * float(there.std(ddof=1)) / math.sqrt(len(there)) if len(there) > 1 else math.nan
+    return mean, mean - half, mean + half
 
 
 @dataclass(frozen=True)

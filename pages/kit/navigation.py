@@ -39,7 +39,11 @@ SECTIONS = {
         "before": ":material/history:",
         "since": ":material/stairs_2:",
     },
-    "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
+    "training": {
+        "train": ":material/model_training:",
+        "compare": ":material/compare_arrows:",
+        "sweep": ":material/grid_view:",
+    },
     "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:"},
 }
 HIDDEN = {"server": ":material/dns:"}  # reached by its address

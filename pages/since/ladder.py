@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.figures.seeds import seeds_chart
 from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.experiment import say
@@ -9,7 +10,6 @@ from pages.kit.header import View
 from pages.kit.number_format import markdown_table, minus
 from pages.language import joined, t
 from pages.room import Part
-from pages.since.figures import ladder_chart
 from transformer_core.analysis.gpt.ladder import RUNGS, Ladder, ladder
 from transformer_core.analysis.gpt.rungs import WAYS
 
@@ -18,8 +18,8 @@ def drawing_of(answer: Answer[Ladder], key: str) -> Drawing:
     """Draw what some models of the ladder came to, a dot a seed."""
     found = answer.value
     names = [t(f"since.name_{rung}") for rung in found.rungs]
-    words = {name: t(f"since.{name}") for name in ("nats", "seed", "mean")}
-    return Drawing(key, ladder_chart(names, found.nats, words), answer, "since_ladder", t("since.ladder_label"))
+    words = {"value": t("since.nats"), "seed": t("since.seed"), "mean": t("since.mean")}
+    return Drawing(key, seeds_chart(names, found.nats, words), answer, "since_ladder", t("since.ladder_label"))
 
 
 def how_measured(found: Ladder) -> str:

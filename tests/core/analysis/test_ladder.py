@@ -16,7 +16,6 @@ from tests.helpers.engine import TODAY, made, small_tokenizer
 from transformer_core.analysis.gpt.ladder import (
     NAMES,
     RUNGS,
-    STUDENT,
     LadderRun,
     config_at,
     ladder,
@@ -29,6 +28,7 @@ from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 from transformer_core.recipes import ladder as command
+from transformer_core.shares import STUDENT
 
 TEXT = "a cat sat on a mat"
 STORY = "Once there was a dog. It ran to the hill. It saw a bird! The bird flew away."

@@ -14,11 +14,11 @@ from msgspec import Meta
 
 from transformer_core.config import ModelConfig, require_choice
 from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
+from transformer_core.shares import STUDENT, mean_interval
 from transformer_core.untrusted.schema import checked, one_of
 
 FILE = FOLDER / "ladder.json"
 LARGEST = 64 << 10
-STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # two-sided 95 % by how many differences there are
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,7 @@ class LadderMeasured:
         if not place:
             return None
         differences = self.nats(rung) - self.nats(NAMES[place - 1])
-        mean, count = float(differences.mean()), len(differences)
-        half = STUDENT[count] * float(differences.std(ddof=1)) / math.sqrt(count)
-        return LossChange(mean, mean - half, mean + half, count)
+        return LossChange(*mean_interval(differences), len(differences))
 
 
 @dataclass(frozen=True, eq=False)
