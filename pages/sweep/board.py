@@ -73,10 +73,10 @@ def asked_by(sweep: Sweep) -> str | None:
 
 def choose_question() -> None:
     """Offer the prepared questions; one that is chosen sets all controls."""
-    with st.expander(t("sweep.questions"), icon=":material/quiz:", expanded=True, key="sweep_questions"):
-        with st.container(horizontal=True):
-            for name in QUESTIONS:
-                st.button(t(f"sweep.question_{name}"), key=f"question {name}", on_click=_take, args=(name,))
+    box = st.expander(t("sweep.questions"), icon=":material/quiz:", expanded=True, key="sweep_questions")
+    with box, st.container(horizontal=True):
+        for name in QUESTIONS:
+            st.button(t(f"sweep.question_{name}"), key=f"question {name}", on_click=_take, args=(name,))
 
 
 def _take(name: str) -> None:
@@ -316,10 +316,9 @@ def _show_table(sweep: Sweep, found: Outcome, names: list[str], spreads: list[tu
         }
     )
     form = "%.1f %%" if scale == 100 else "%.3f"
-    numbers = {
-        t(f"sweep.{name}"): st.column_config.NumberColumn(format=form) for name in ("mean", "low", "high", "best")
-    }
-    numbers[t("sweep.took")] = st.column_config.NumberColumn(format="%.0f s")
+    column = st.column_config.NumberColumn
+    numbers = {t(f"sweep.{name}"): column(format=form) for name in ("mean", "low", "high", "best")}
+    numbers[t("sweep.took")] = column(format="%.0f s")
     st.dataframe(table, hide_index=True, width="stretch", column_config=numbers, key="sweep_table")
     say(t("sweep.table_note", measure=t(f"measure.{found.measure}"), seeds=len(sweep.seeds)), small=True)
 
@@ -342,11 +341,11 @@ def _show_pair(sweep: Sweep, found: Outcome, names: list[str]) -> None:
             if st.button(t("sweep.open_run", seed=sweep.seeds[place]), key=f"open {run}", icon=":material/movie:"):
                 keep("run", run, "")
                 open_page("train")
-        if first != second and runs[0] and runs[1]:
-            if st.button(t("sweep.compare"), icon=":material/compare_arrows:", key="sweep_compare"):
-                keep("run", runs[0][0], "")
-                keep("other", runs[1][0], "")
-                open_page("compare")
+        both = first != second and runs[0] and runs[1]
+        if both and st.button(t("sweep.compare"), icon=":material/compare_arrows:", key="sweep_compare"):
+            keep("run", runs[0][0], "")
+            keep("other", runs[1][0], "")
+            open_page("compare")
 
 
 def rows_of(sweep: Sweep, found: Outcome) -> list[dict[str, Any]]:

@@ -71,14 +71,11 @@ def settings_of(spec: RunSpec) -> dict[str, Setting]:
 
 
 def values_near(setting: Setting, now: Any) -> list[str]:
-    """Return the values of a setting that are tried at first, as a link has them: its options, or numbers around its own."""
+    """Return the values of a setting that are tried at first, in writing: its options, or numbers near its own."""
     if isinstance(setting, Flag):
         return [setting.write(False), setting.write(True)]
     if isinstance(setting, Pick):
-        options = list(setting.options)
-        return [
-            one for one in options if one == now or len(options) <= MOST_VALUES or options.index(one) < MOST_VALUES - 1
-        ]
+        return list(dict.fromkeys((now, *setting.options)))[:MOST_VALUES]
     now = setting.off if now is None else now
     if not now:
         near: Sequence[float] = SMALL if isinstance(setting.step, float) else (0, 1, 2)
@@ -133,9 +130,8 @@ def _value(setting: Setting, written: str) -> Any:
 
 
 def _word(setting: Setting, written: str) -> str:
-    return (
-        value_word(setting.name, _value(setting, written)) if setting.read(str(written)) is not None else str(written)
-    )
+    can = setting.read(str(written)) is not None
+    return value_word(setting.name, _value(setting, written)) if can else str(written)
 
 
 def values_name(control: str) -> str:

@@ -111,7 +111,7 @@ def test_a_measured_ladder_with_a_missing_rung_or_a_strange_number_is_refused(tm
     path = written(tmp_path / "ladder.json", {})
     whole = json.loads(path.read_text())
     cases = (
-        (whole | {"runs": whole["runs"][:-1]}, "runs must have every rung with the same seeds, 2 to 5 of them"),
+        (whole | {"runs": whole["runs"][:-1]}, "runs must have every rung with the same seeds, 2 to 10 of them"),
         (whole | {"runs": [whole["runs"][0] | {"rung": "x"}]}, "rung"),
         (whole | {"runs": [whole["runs"][0] | {"nats": -1}]}, "nats"),
     )

@@ -59,9 +59,9 @@ class Bounds:
         all_runs, all_size: of all owners together.
     """
 
-    runs: int = 20
+    runs: int = 64
     size: int = 4 << 30
-    live: int = 16
+    live: int = 40
     all_runs: int = 200
     all_size: int = 40 << 30
 
@@ -73,7 +73,7 @@ MOST_SECONDS = 1e12  # since 1970
 class RunList:
     """The runs in one folder.
 
-    Before each new run old ones of the same owner are pruned: the oldest are deleted until that owner has less than 20,
+    Before each new run old ones of the same owner are pruned: the oldest are deleted until that owner has less than 64,
     which take at most 4 GB. A run that computes, waits or pauses is never deleted, nor one that was renamed by hand,
     which means that it is wanted; where those alone are too many, no new run is made.
 

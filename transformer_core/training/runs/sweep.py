@@ -171,7 +171,7 @@ class Outcome:
         return np.stack([np.ptp(grid.mean(1), 0), np.ptp(grid.mean(0), 0)])
 
     def further(self, sizes: tuple[int, int]) -> str:
-        """Return which of two settings moves the measure further with every seed, "first" or "second", else "within"."""
+        """Return which of two settings moves the measure further with every seed: "first", "second", else "within"."""
         first, second = self.moved(sizes)
         return "first" if (first > second).all() else "second" if (second > first).all() else "within"
 
