@@ -12,7 +12,7 @@ from pages.figures.seeds import seeds_chart
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice
-from pages.kit.experiment import Cover, ask_first, options_of, say
+from pages.kit.experiment import Cover, ask_first, covered, options_of, say
 from pages.kit.exports import offer_files, one_export, rows_csv
 from pages.kit.navigation import open_page
 from pages.kit.number_format import minus
@@ -23,7 +23,7 @@ from pages.kit.waiting import watch
 from pages.language import joined, plain, section, t
 from pages.serving.owners import may_change
 from pages.sweep.figures import bands_chart, grid_chart
-from pages.sweep.plan import BASE, ONE, SEEDS, TWO, Plan, base_of, cell_word, settings_of, values_name
+from pages.sweep.plan import BASE, ONE, SEEDS, SHORT, TWO, Plan, base_of, cell_word, settings_of, values_name
 from pages.train.form import estimate
 from pages.train.settings import label_of, value_word
 from transformer_core.training.runs.errors import RunError
@@ -35,7 +35,6 @@ SECONDS_BETWEEN_LOOKS = 2.0
 BETTER = ("better", "within", "worse")
 NEEDED = ("2", "5", "10", "never")  # at most so many seeds
 FURTHER = ("first", "second", "within")
-QUICK = "quick"
 Found = list[list[RunStore | None]]
 
 
@@ -44,7 +43,7 @@ class Question:
     """A prepared question.
 
     Args:
-        values, seeds: the sweep of the preset "quick" that answers it.
+        values, seeds: the sweep of the base SHORT that answers it.
         options: that can be foretold.
     """
 
@@ -67,7 +66,7 @@ def asked_by(sweep: Sweep) -> str | None:
     """Return the prepared question that a sweep answers, if any."""
     for name, question in QUESTIONS.items():
         if dict(sweep.values) == dict(question.values) and len(sweep.seeds) > 1:
-            return name if sweep.base == base_of(QUICK)[0] else None
+            return name if sweep.base == base_of(SHORT)[0] else None
     return None
 
 
@@ -81,9 +80,9 @@ def choose_question() -> None:
 
 def _take(name: str) -> None:
     question = QUESTIONS[name]
-    BASE.take(QUICK)
+    BASE.take(SHORT)
     SEEDS.take(question.seeds)
-    offered, settings = settings_of(base_of(QUICK)[0]), list(question.values)
+    offered, settings = settings_of(base_of(SHORT)[0]), list(question.values)
     for place, control in enumerate((ONE, TWO)):
         forget(control, values_name(control))
         if place < len(settings):
@@ -292,6 +291,8 @@ def _show_outcome(sweep: Sweep, found: Outcome, answer: Answer[Outcome]) -> None
         titles["second"] = label_of(settings[1])
     bands = bands_chart(found.curves, first, second, titles, format=form)
     show_chart(bands, answer, key="sweep_bands", stem="sweep_bands", label=t("sweep.bands_label", measure=measure))
+    if covered():
+        return  # numbers and sentences would answer it
     _show_table(sweep, found, names, spreads)
     _show_pair(sweep, found, names)
 

@@ -14,11 +14,12 @@ from pages.language import language, plain, t
 from pages.train.data import in_language
 from pages.train.settings import MODEL, MODERN, OPTIMISER, RUN, Flag, Number, Pick, apply, label_of, value_word
 from pages.train.settings import Control as Setting
-from transformer_core.training.runs.presets import PRESETS
-from transformer_core.training.runs.settings import settings
+from transformer_core.training.runs.presets import PRESETS, QUICK
+from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.runs.sweep import MOST_SEEDS, MOST_VALUES, Sweep
 from transformer_core.training.spec import RunSpec
 
+SHORT = "short"  # the preset "quick" for one epoch: trained to its end, all of its runs are nearly always right
 BASES = ("quick", "reverse", "characters", "masked_words")
 OWN_SHOWN = 12  # runs among the bases
 ONE, TWO = "sweep_one", "sweep_two"
@@ -30,7 +31,8 @@ SMALL = (0.0, 0.1, 0.3)  # offered of a number that is 0
 def _bases() -> dict[str, str]:
     """Return what a sweep can start from, with labels: presets, and runs of this visitor that began from scratch."""
     own = [run for run in listed_runs() if not run.spec.takes_weights][:OWN_SHOWN]
-    return {name: t(f"preset.{name}") for name in BASES} | {run.id: f"{run.spec.name} · {run.id}" for run in own}
+    presets = {SHORT: t("sweep.base_short")} | {name: t(f"preset.{name}") for name in BASES}
+    return presets | {run.id: f"{run.spec.name} · {run.id}" for run in own}
 
 
 BASE = Choice("sweep_base", lambda _: _bases(), label="sweep.base", form="list")
@@ -56,6 +58,8 @@ class Plan:
 
 def base_of(chosen: str) -> tuple[RunSpec, Path | None]:
     """Return the spec that a sweep starts from, and its data where they are a file."""
+    if chosen == SHORT:
+        return replace(change(in_language(QUICK, language()), epochs=1), name=SHORT), None
     if chosen in PRESETS:
         return in_language(PRESETS[chosen], language()), None
     store = find_run(chosen)

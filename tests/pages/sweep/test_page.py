@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from pages.kit.exports import rows_csv
 from pages.language import words
 from pages.sweep.board import QUESTIONS, rows_of
-from pages.sweep.plan import settings_of, values_near
+from pages.sweep.plan import SHORT, settings_of, values_near
 from pages.train.data import in_language
 from pages.train.settings import ALL
 from tests.helpers.made_runs import SPECS, made_run
@@ -20,7 +21,7 @@ from tests.helpers.pages import asks, run, told
 from transformer_core.shares import mean_interval
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.runs.run_list import RunList
-from transformer_core.training.runs.settings import settings
+from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.runs.sweep import Sweep, outcome
 
 ACTIVATION = {"sweep_one": "activation", "sweep_one_values": "relu,gelu", "sweep_seeds": "5"}
@@ -53,7 +54,9 @@ def page(lang: str = "en", **query: str) -> AppTest:
 
 def made_sweep(root: Path, ends: list[list[float]], language: str = "en", **values: tuple) -> Sweep:
     """Make the finished runs of a sweep of the preset, which end at these accuracies."""
-    sweep = Sweep(in_language(QUICK, language), values, tuple(range(len(ends[0]))))
+    sweep = Sweep(
+        replace(change(in_language(QUICK, language), epochs=1), name=SHORT), values, tuple(range(len(ends[0])))
+    )
     for cell, row in zip(sweep.cells, ends, strict=True):
         for seed, end in zip(sweep.seeds, row, strict=True):
             made_run(root, sweep.spec(cell, seed), held_out=end)
