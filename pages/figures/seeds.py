@@ -32,20 +32,13 @@ def seeds_chart(
     """
     there = ~np.isnan(values)
     rows, seeds = np.nonzero(there)
-    dots = records(name=[names[row] for row in rows], value=values[there].round(6), seed=seeds)
-    any_there = there.any(1)
-    means = records(
-        name=[name for name, any_ in zip(names, any_there, strict=True) if any_],
-        value=[float(np.nanmean(values[row])) for row in np.flatnonzero(any_there)],
-    )
+    dots = records(name=[names[row] for row in rows.tolist()], value=values[there].round(6), seed=seeds)
+    filled = np.flatnonzero(there.any(1)).tolist()
+    means = records(name=[names[row] for row in filled], value=[float(np.nanmean(values[row])) for row in filled])
     data = {"dots": dots, "means": means}
     if bounds is not None:
-        known = ~np.isnan(bounds).any(1)
-        data["bounds"] = records(
-            name=[name for name, ok in zip(names, known, strict=True) if ok],
-            low=bounds[known, 0],
-            high=bounds[known, 1],
-        )
+        known = np.flatnonzero(~np.isnan(bounds).any(-1)).tolist()
+        data["bounds"] = records(name=[names[row] for row in known], low=bounds[known, 0], high=bounds[known, 1])
     drawn = _seeds(tuple(names), tuple(words.items()), bounds is not None, format)
     return Filled(drawn, data, ROOM + ROW * len(names))
 

@@ -36,8 +36,8 @@ def grid_chart(
     there = ~np.isnan(means)
     down, across = np.nonzero(there)
     cells = records(
-        down=[rows[one] for one in down],
-        across=[columns[one] for one in across],
+        down=[rows[one] for one in down.tolist()],
+        across=[columns[one] for one in across.tolist()],
         value=means[there],
         seeds=counts[there],
     )

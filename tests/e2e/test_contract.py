@@ -36,7 +36,7 @@ OF_THE_GATE = {
     name: (untrained := [part for part in parts if (name, part) not in TRAINED])[number % len(untrained)]
     for number, (name, parts) in enumerate(PAGES)
 }
-WITHOUT_PICTURE = ("compare", "my_model", "server", "lectures", "train", "lab")
+WITHOUT_PICTURE = ("compare", "sweep", "my_model", "server", "lectures", "train", "lab")
 WITHOUT_FILES = {
     ("bert", "names"),
     ("bert", "answers"),

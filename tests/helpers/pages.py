@@ -34,7 +34,7 @@ ENTRY = ROOT / "pages" / "entry.py"
 
 
 IN_ENGLISH = {"gpt": "gpt", "translation": "translation-en-fr"}  # of the other pages "sentiment"
-OTHERS = ("bert", "before", "compare", "my_model", "train", "why")  # these have no model of Chinese
+OTHERS = ("bert", "before", "compare", "my_model", "sweep", "train", "why")  # these have no model of Chinese
 
 
 def run(page: str = "home", **query: str | list[str]) -> AppTest:
@@ -181,7 +181,7 @@ def parts_of(script: Path) -> list[str]:
 ALL_SCREENS = [
     (script.parent.name, part) for script in sorted((ROOT / "pages").glob("*/page.py")) for part in parts_of(script)
 ]
-NO_TEXT = ("train", "compare", "my_model", "server", "lectures")
+NO_TEXT = ("train", "compare", "sweep", "my_model", "server", "lectures")
 SCREENS = [screen for screen in ALL_SCREENS if screen[0] not in NO_TEXT]
 
 

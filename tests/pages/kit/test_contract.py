@@ -230,7 +230,7 @@ def broken(root: Path) -> None:
 
 
 @pytest.mark.parametrize("shift", nightly_but(range(len(ODD)), {0}))
-@pytest.mark.parametrize("page", ["train", "compare"])
+@pytest.mark.parametrize("page", ["train", "compare", "sweep"])
 def test_no_odd_value_makes_a_page_of_runs_fail(
     looked_up: Names, page: str, shift: int, runs: list[str], tmp_path: Path
 ) -> None:
@@ -241,7 +241,7 @@ def test_no_odd_value_makes_a_page_of_runs_fail(
     assert not run(page, run=ODD[shift], other=ODD[shift]).exception
 
 
-@pytest.mark.parametrize("page", nightly_but(["train", "compare"], ["compare"]))
+@pytest.mark.parametrize("page", nightly_but(["train", "compare", "sweep"], ["compare"]))
 def test_a_run_of_any_state_is_shown_among_broken_ones(page: str, runs: list[str], tmp_path: Path) -> None:
     broken(tmp_path)
     for first, other in zip(runs, [*runs[1:], runs[0]], strict=True):
@@ -249,7 +249,7 @@ def test_a_run_of_any_state_is_shown_among_broken_ones(page: str, runs: list[str
         assert not app.exception, (first, other)
 
 
-@pytest.mark.parametrize("page", ["train", "compare"])
+@pytest.mark.parametrize("page", ["train", "compare", "sweep"])
 def test_no_run_but_broken_ones_leaves_a_page_that_stands(page: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
     for _ in range(2):  # without any run, then with broken ones alone

@@ -350,7 +350,7 @@ def test_the_disk_is_looked_at_once_a_second_however_many_ask(
     assert len(looks) == 1
 
 
-@pytest.mark.parametrize("page", ["home", "tokens", "train", "compare"])
+@pytest.mark.parametrize("page", ["home", "tokens", "train", "compare", "sweep"])
 def test_every_page_has_the_sign(page: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
     app = run(page, lang="zh")
