@@ -15,6 +15,7 @@ from transformer_core.checkpoints import load
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.runs.sweep import Sweep, outcome
 
 DATA = "examples=256&held_out=64&frames=4&points=40&threads=1"
 SMALL = f"{DATA}&epochs=2&d_model=16&n_heads=2&d_ff=16"
@@ -155,6 +156,34 @@ def test_both_models_of_a_change_since_2017_are_trained_and_stand_side_by_side(
     assert len(set(runs)) == 2
     expect(page.get_by_role("cell", name=below, exact=True).first).to_be_visible()
     expect(page.get_by_role("cell", name=here, exact=True).first).to_be_visible()
+
+
+@pytest.mark.nightly
+def test_a_sweep_is_started_stopped_gone_on_with_and_read_and_its_link_finds_its_runs(page: Page, address: str) -> None:
+    base = start(page, address, SMALL)
+    wait_finished(page)
+    asked = "sweep_one=activation&sweep_one_values=relu,gelu&sweep_seeds=2&lang=en"
+    page.goto(f"{address}/sweep?sweep_base={base}&{asked}")
+    settle(page)
+    page.get_by_role("button", name="Start 3 runs").click()  # the base itself is one of the four
+    page.get_by_role("button", name=re.compile(r"Stop \d runs?")).click()
+    expect(page.get_by_text(re.compile(r"[1-3] are missing or were stopped"))).to_be_visible()
+    page.get_by_role("button", name=re.compile("Go on with")).click()
+    expect(page.get_by_text("4 of 4 runs have finished")).to_be_visible()
+    runs = RunList(Path(os.environ["VITRINE_RUNS"]))
+    sweep = Sweep(runs.open(base).spec, {"activation": ("relu", "gelu")}, (0, 1))
+    found = outcome(sweep, sweep.find(runs.all()))
+    assert found.ended
+    moved, low, high = (f"{100 * value:+.1f}".replace("-", "−") for value in found.difference(0, 1))
+    expect(page.get_by_text(re.compile(f"{re.escape(moved)} points on average of 2 seeds"))).to_be_visible()
+    expect(page.get_by_text(f"{low} to {high}")).to_be_visible()
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_text(f"{low} to {high}")).to_be_visible()
+    other.close()
+    page.get_by_role("button", name="Film of seed 1").click()
+    page.wait_for_url(re.compile(f"/train.*run={found.runs[0][1]}"))
+    wait_finished(page)
 
 
 @pytest.fixture(scope="module")
