@@ -90,8 +90,8 @@ class GgufFile:
         counted = Counter(_name_of(tensor.kind) for tensor in self.tensors.values())
         return dict(counted.most_common())
 
-    def read(self, name: str) -> Tensor:
-        """Read one tensor as float32, a part of it at a time.
+    def read(self, name: str, item: int | None = None) -> Tensor:
+        """Read one tensor, or one item along its first axis, as float32, a part of it at a time.
 
         Raises:
             BundleError: the file is cut short since its header was read.
@@ -99,13 +99,14 @@ class GgufFile:
         from gguf.quants import dequantize
 
         tensor = self.tensors[name]
-        count = math.prod(tensor.shape)
+        shape = tensor.shape if item is None else tensor.shape[1:]
+        count = math.prod(shape)
         of_block, block_bytes = _block(tensor.kind)
         blocks = count // of_block
         made = np.empty(count, dtype=np.float32)
         at_once = max(1, AT_ONCE // of_block)
         with self.path.open("rb", buffering=0) as file:
-            file.seek(tensor.offset)
+            file.seek(tensor.offset + (item or 0) * blocks * block_bytes)
             for start in range(0, blocks, at_once):
                 part = min(at_once, blocks - start)
                 data = file.read(part * block_bytes)
@@ -113,7 +114,7 @@ class GgufFile:
                     raise BundleError(f"{self.where} is cut short: {name!r:.80} is not whole")
                 found = dequantize(np.frombuffer(data, np.uint8)[None], _type(tensor.kind))
                 made[start * of_block : (start + part) * of_block] = found.ravel()
-        return torch.from_numpy(made).view(tensor.shape)
+        return torch.from_numpy(made).view(shape)
 
 
 def _type(kind: int) -> Any:
