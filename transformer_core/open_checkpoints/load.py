@@ -24,7 +24,7 @@ from transformer_core.open_checkpoints.sentence_modules import (
     read_modules,
     read_pooling,
 )
-from transformer_core.open_checkpoints.t5 import T5
+from transformer_core.open_checkpoints.t5 import MT5, T5
 from transformer_core.open_checkpoints.tokenizer_classes import TOKENIZER_CONFIG, text_of
 from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
@@ -35,7 +35,7 @@ from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
 ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT, MODERNBERT)
-FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, T5, *DECODERS)}
+FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, T5, MT5, *DECODERS)}
 OF_STATES = "is a state-space model, and this app reads Transformers"
 OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"
 NOT_READ = {  # what is not supported, and why
@@ -45,6 +45,7 @@ NOT_READ = {  # what is not supported, and why
     ),
     **dict.fromkeys(("gemma3", "gemma3n", "llava", "mllama", "qwen2_vl", "qwen2_5_vl", "idefics3"), OF_PICTURES),
     **dict.fromkeys(("whisper", "wav2vec2", "vit", "clip", "siglip"), OF_PICTURES),
+    "umt5": "has a table of distances in each layer, and this app reads one table for all, as T5 and mT5 have",
     **dict.fromkeys(("deepseek_v2", "deepseek_v3"), "has latent attention (MLA), which is not built here"),
 }
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
