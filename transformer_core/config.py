@@ -288,7 +288,8 @@ class ModelConfig:
         if self.pad_id is not None and not (type(self.pad_id) is int and 0 <= self.pad_id < self.vocab_size):
             raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
         d_head = head_size(self.d_model, self.n_heads, self.d_head)
-        object.__setattr__(self, "windows", tuple(self.windows))
+        for name in ("windows", "rotary_factors"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         self._check_fit(d_head)
         self._check_heads()
         self._check_experts()

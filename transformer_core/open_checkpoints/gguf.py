@@ -21,7 +21,7 @@ from transformer_core.text import Tokenizer
 from transformer_core.text.loading import failing_clearly
 from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.untrusted.config_json import ConfigJson
-from transformer_core.untrusted.gguf_file import MOST_TENSORS, GgufFile
+from transformer_core.untrusted.gguf_file import MOST_TENSORS, GgufFile, name_of
 from transformer_core.untrusted.tensors import Place, Shape, Tensors
 from transformer_core.untrusted.tokenizer_json import LONGEST_TOKEN, check_added
 
@@ -215,7 +215,7 @@ class GgufSource:
         for name, tensor in self.file.tensors.items():
             if name == STRETCHED:
                 continue
-            theirs, shape = self._their_name(name), tensor.shape
+            theirs, shape, kind = self._their_name(name), tensor.shape, name_of(tensor.kind)
             if "{}" in theirs:
                 n_experts = self.settings.get("num_experts")
                 if len(shape) != 3 or shape[0] != n_experts or len(places) + shape[0] > MOST_TENSORS:
@@ -225,13 +225,13 @@ class GgufSource:
                     )
                 for item in range(shape[0]):
                     take = partial(self._read, name, theirs, shape[1:], item)
-                    places[rename(theirs.format(item))] = Place(name, shape[1:], take)
+                    places[rename(theirs.format(item))] = Place(name, shape[1:], kind, take)
                 continue
             if self.architecture.undo is _turned and len(shape) == 2 and ".c_" in theirs:
                 shape = shape[::-1]
             if theirs.endswith("shared_expert_gate.weight"):  # of which the converter drops the axis of size 1
                 shape = (1, *shape)[-2:]
-            places[rename(theirs)] = Place(name, shape, partial(self._read, name, theirs, shape))
+            places[rename(theirs)] = Place(name, shape, kind, partial(self._read, name, theirs, shape))
         return Tensors(self.file.where, places)
 
     def _their_name(self, name: str) -> str:

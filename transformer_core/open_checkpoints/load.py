@@ -159,6 +159,7 @@ def has_chat(folder: Path) -> bool:
 
 
 MOST_NAMED = 3
+LIBRARYS = "checkpoint of the `transformers` library"
 OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
 
@@ -216,10 +217,11 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     model = model.to(best_device(device)).eval().requires_grad_(False)
     modules = read_modules(folder) if kind == "encoder" else SentenceModules()
     name = name or (path or folder).name.removesuffix(".gguf")
-    card = _card(name, architecture, config, kind, unread, modules, {} if gguf is None else gguf.file.kinds())
+    card = _card(name, architecture, config, kind, unread, modules, LIBRARYS if gguf is None else "GGUF file")
     labels = labels if kind in LABELLED else ()
     source = (path or folder).resolve()
-    return Bundle(name, model, tokenizer, labels, card, source=source, target_tokenizer=target, chat=chat)
+    stored = tensors.kinds()
+    return Bundle(name, model, tokenizer, labels, card, source, stored=stored, target_tokenizer=target, chat=chat)
 
 
 def _chat(folder: Path, source: str, tokenizer: Tokenizer) -> ChatTemplate:
@@ -315,13 +317,11 @@ def _card(
     kind: str,
     unread: list[str],
     modules: SentenceModules,
-    stored: Mapping[str, int],
+    source: str,
 ) -> str:
     of_pairs = architecture == PAIRS_ALONE
-    counted = ", ".join(f"{count} of type {type_}" for type_, count in stored.items())
     notes: Mapping[str, Any] = {
-        f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": not stored,
-        f"Read from a GGUF file: {architecture}, kind {kind}. Its tensors are made float32: {counted}.": bool(stored),
+        f"Read from a {source}: {architecture}, kind {kind}.": True,
         "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
         "A text begins with its task, as in 'translate English to German: '.": architecture in T5.kinds,
         "It labels every token of a text.": kind == "tagger",

@@ -7,7 +7,6 @@ blocks into numbers.
 import math
 import os
 import struct
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,11 +84,6 @@ class GgufFile:
             values[name] = header.value(header.number("<I"))
         return cls(path.name, place, values, header.tensors(n_tensors, values))
 
-    def kinds(self) -> dict[str, int]:
-        """Return how many tensors have which type, the most frequent type first."""
-        counted = Counter(_name_of(tensor.kind) for tensor in self.tensors.values())
-        return dict(counted.most_common())
-
     def read(self, name: str, item: int | None = None) -> Tensor:
         """Read one tensor, or one item along its first axis, as float32, a part of it at a time.
 
@@ -123,7 +117,8 @@ def _type(kind: int) -> Any:
     return GGMLQuantizationType(kind)
 
 
-def _name_of(kind: int) -> str:
+def name_of(kind: int) -> str:
+    """Return the name of a type of numbers, as the `gguf` package numbers them."""
     try:
         return _type(kind).name
     except ValueError:
@@ -210,10 +205,10 @@ class _Header:
             if not axes or min(axes) < 1 or math.prod(axes) > MOST_NUMBERS:
                 raise BundleError(f"{self.where}: {name!r:.80} has the shape {axes[::-1]}, which cannot be")
             if not _readable(kind):
-                raise BundleError(f"{self.where}: {name!r:.80} has {_name_of(kind)}, which is not read")
+                raise BundleError(f"{self.where}: {name!r:.80} has {name_of(kind)}, which is not read")
             if axes[0] % _block(kind)[0]:
                 raise BundleError(
-                    f"{self.where}: {name!r:.80} has rows of {axes[0]}, which {_name_of(kind)} cannot have"
+                    f"{self.where}: {name!r:.80} has rows of {axes[0]}, which {name_of(kind)} cannot have"
                 )
             found[name] = GgufTensor(tuple(axes[::-1]), kind, offset)
         start = -(-self.at // aligned) * aligned

@@ -361,11 +361,14 @@ def test_numbers_of_every_type_and_shard_are_those_of_theirs(architecture: str, 
     ids = padded(50)[:1]
     inputs = (ids, ids) if architecture.startswith("T5") else (ids,)
     named = dict(zip(("input_ids", "decoder_input_ids"), inputs, strict=False))
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    for kind, dtype in (("F32", torch.float32), ("F16", torch.float16), ("BF16", torch.bfloat16)):
         folder = tmp_path / str(dtype)
         written(architecture, folder, max_shard_size="4KB", dtype=dtype)
         rounded = type(theirs).from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval()
         with torch.inference_mode():
             expected = rounded(**named).logits
-        output = load(folder, device="cpu").model(*inputs)
+        bundle = load(folder, device="cpu")
+        assert [of for of, _ in bundle.stored] == [kind]
+        assert {parameter.dtype for parameter in bundle.model.parameters()} == {torch.float32}
+        output = bundle.model(*inputs)
         torch.testing.assert_close(getattr(output, "mlm_logits", output), expected, atol=1e-5, rtol=1e-5)

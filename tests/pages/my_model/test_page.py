@@ -88,6 +88,7 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language)
     assert app.selectbox[0].value == "tiny"
     said = checked(app)
     assert "bert · BertForMaskedLM" in said
+    assert words(language)["my_model.precision_of_both"].format(kinds="F32 × 46", computed="float32") in said
     assert words(language)["my_model.left_out"].format(names=plain("evil.py")) in said
     assert words(language)["my_model.badge_agrees"] in "".join(str(one.value) for one in app.markdown)
     bundle = load(opened.all()["tiny"].folder, device="cpu")
