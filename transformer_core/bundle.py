@@ -50,6 +50,7 @@ from transformer_core.untrusted.bundle_files import (
     read_card,
     read_config,
 )
+from transformer_core.untrusted.tensors import header, kinds_of
 
 MODELS: dict[str, type[nn.Module]] = {
     "classifier": Classifier,
@@ -88,6 +89,7 @@ class Bundle:
         labels: names of the classes, in order; empty for models without classes.
         card: Markdown: data, licence, recipe, quality, limits.
         source: the folder of another library's checkpoint that it was read from.
+        stored: how many tensors of its files had which type of numbers, before they were made float32.
         measured: results on texts that it was not trained on, if there are any.
         reads: the language of the texts that it learned to read, one of LANGUAGES; empty if it is not known.
         card_zh: the card in Chinese, if there is one.
@@ -112,6 +114,7 @@ class Bundle:
     target_tokenizer: Tokenizer | None = None
     chat: ChatTemplate | None = None
     read_held_out: Callable[[], Sequence[Answered]] | None = None
+    stored: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         for place, label in enumerate(self.labels):
@@ -275,7 +278,8 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
         labels = tuple(f"LABEL_{place}" for place in range(model_config.n_classes))
     card, card_zh = read_card(folder), read_card(folder, CARD_ZH)
     measured, chat = read_measured(folder), _chat_in(folder, config)
-    return Bundle(folder.name, model, tokenizer, labels, card, None, measured, reads, card_zh, chat=chat)
+    stored = kinds_of(kind for _, kind in header(folder / WEIGHTS, f"{folder.name}/{WEIGHTS}").values())
+    return Bundle(folder.name, model, tokenizer, labels, card, None, measured, reads, card_zh, chat=chat, stored=stored)
 
 
 def _chat_in(folder: Path, values: dict[str, Any]) -> ChatTemplate | None:
@@ -330,8 +334,7 @@ def load_weights(path: Path, kind: type[nn.Module], config: ModelConfig) -> nn.M
     check_headers(path)
     try:
         with safe_open(path, framework="pt") as file:
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            _compare_shapes(where, found, kind, config)
+            _compare_shapes(where, {name: shape for name, (shape, _) in header(path, where).items()}, kind, config)
             with Undrawn():
                 model = kind(config)
             with torch.no_grad():

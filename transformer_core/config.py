@@ -16,7 +16,7 @@ Positions = Literal["sinusoidal", "sinusoidal_doubled", "learned", "rotary", "al
 NormOrder = Literal["pre", "post", "both", "output"]
 Norm = Literal["layer_norm", "unbiased", "rms_norm"]
 QueryKeyNorm = Literal["none", "head", "all"]
-RotaryScaling = Literal["none", "linear", "llama3", "yarn"]
+RotaryScaling = Literal["none", "linear", "llama3", "yarn", "longrope"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 Scoring = Literal["dot_product", "additive"]
 Pooling = Literal["cls", "mean"]
@@ -107,7 +107,9 @@ class ModelConfig:
         rotary_halves: coordinate i turns with i + d / 2, as most checkpoints store them, instead of 2i with 2i + 1.
         rotary_scaling: how angles are stretched for texts longer than those learned from: see layers/positions.py.
         rotary_factor: by how much.
-        rotary_original_len: positions that were learned from, before stretching ("llama3", "yarn").
+        rotary_original_len: positions that were learned from, before stretching ("llama3", "yarn", "longrope").
+        rotary_factors: what each pair's angle is divided by ("longrope"), in texts of up to rotary_original_len; those
+            of longer texts are other ones, so that max_len must not be more.
         rotary_slow, rotary_fast: turns over these positions below which a pair is stretched, above which it is not.
         relative_buckets, relative_distance: of relative positions: how many kinds of distance have a number a head, and
             from which distance on all are of one kind: see layers/positions.py.
@@ -189,6 +191,7 @@ class ModelConfig:
     rotary_original_len: MaxLen | None = None
     rotary_slow: Positive = 1.0
     rotary_fast: Positive = 32.0
+    rotary_factors: tuple[Positive, ...] = ()
     relative_buckets: Annotated[int, Meta(ge=1, le=4_096)] = 32
     relative_distance: MaxLen = 128
     windows: tuple[Window | None, ...] = ()
@@ -285,7 +288,8 @@ class ModelConfig:
         if self.pad_id is not None and not (type(self.pad_id) is int and 0 <= self.pad_id < self.vocab_size):
             raise ValueError(f"pad_id={self.pad_id!r} must be an id of the vocabulary, 0 to {self.vocab_size - 1}")
         d_head = head_size(self.d_model, self.n_heads, self.d_head)
-        object.__setattr__(self, "windows", tuple(self.windows))
+        for name in ("windows", "rotary_factors"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         self._check_fit(d_head)
         self._check_heads()
         self._check_experts()
@@ -388,8 +392,18 @@ class ModelConfig:
             raise ValueError(f"{name}={turning} must be even with positions='rotary': coordinates turn in pairs")
         if turning > d_head:
             raise ValueError(f"rotary_dims={turning} must be at most d_head={d_head}")
-        if self.rotary_scaling in ("llama3", "yarn"):
+        if len(self.rotary_factors) != (turning // 2 if self.rotary_scaling == "longrope" else 0):
+            raise ValueError(
+                f"rotary_factors has {len(self.rotary_factors)} numbers; it must have one for each of {turning // 2} "
+                "pairs with rotary_scaling='longrope', and none without"
+            )
+        if self.rotary_scaling in ("llama3", "yarn", "longrope"):
             if self.rotary_original_len is None:
                 raise ValueError(f"rotary_original_len is missing; rotary_scaling={self.rotary_scaling!r} needs it")
             if self.rotary_fast <= self.rotary_slow:
                 raise ValueError(f"rotary_fast={self.rotary_fast} must be more than rotary_slow={self.rotary_slow}")
+            if self.rotary_scaling == "longrope" and self.max_len > self.rotary_original_len:
+                raise ValueError(
+                    f"max_len={self.max_len} must be at most rotary_original_len={self.rotary_original_len} with "
+                    "rotary_scaling='longrope': longer texts have other rotary_factors"
+                )

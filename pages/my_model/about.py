@@ -71,6 +71,13 @@ def _class(label: str) -> str:
     return class_word(" ".join(label.split())[:LONGEST_CLASS])
 
 
+def _precision(bundle: Bundle) -> str:
+    """Return in words which type of numbers the file had, and which all that is shown is computed in."""
+    computed = str(next(bundle.model.parameters()).dtype).removeprefix("torch.")
+    kinds = ", ".join(f"{plain(kind)} × {count:,}" for kind, count in bundle.stored)
+    return t("my_model.precision_of_both", kinds=kinds, computed=computed) if kinds else computed
+
+
 def _options(config: ModelConfig) -> dict[str, str]:
     """Return in words each of OPTIONS that a model has otherwise than the paper's."""
     if not isinstance(config, ModelConfig):
@@ -92,6 +99,7 @@ def show_sizes(bundle: Bundle) -> None:
         t("my_model.kind"): t(f"kind.{bundle.kind}"),
         t("my_model.family"): plain(_family(bundle)),
         t("my_model.tokenizer"): bundle.tokenizer.kind,
+        t("my_model.precision"): _precision(bundle),
     }
     if bundle.labels:
         rows[t("my_model.labels")] = ", ".join(_class(label) for label in bundle.labels[:MOST_CLASSES])

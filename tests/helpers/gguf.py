@@ -24,7 +24,12 @@ OWN_NAMES = {
     "olmo2": ("olmo2", "Olmo2", {}),
     "gpt2": ("gpt2", "GPT2", {}),
     "gptneox": ("gptneox", "GPTNeoX", {"tie_word_embeddings": False}),
+    "mixtral": ("llama", "Mixtral", {"sliding_window": None}),
+    "qwen2moe": ("qwen2moe", "Qwen2Moe", {}),
+    "qwen3moe": ("qwen3moe", "Qwen3Moe", {"norm_topk_prob": True}),
+    "olmoe": ("olmoe", "Olmoe", {}),
 }
+MIXTURES = ("mixtral", "qwen2moe", "qwen3moe", "olmoe")
 LAYER = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
@@ -41,6 +46,12 @@ LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.gate_up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
+    "mlp.gate": "ffn_gate_inp",
+    "mlp.experts.down_proj": "ffn_down_exps",
+    "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp",
     "ln_1": "attn_norm",
     "attn.c_attn": "attn_qkv",
     "attn.c_proj": "attn_output",
@@ -87,7 +98,17 @@ def _changed(name: str, tensor: torch.Tensor, architecture: str, config: Any) ->
         return tensor.T
     if "query_key_value" in name:
         return tensor.unflatten(0, (config.num_attention_heads, 3, -1)).transpose(0, 1).flatten(0, 2)
-    return tensor
+    return tensor[0] if "shared_expert_gate" in name else tensor
+
+
+def _parts(name: str, parameter: torch.Tensor, architecture: str) -> dict[str, torch.Tensor]:
+    """Return what of a parameter lies in the file under which name; theirs has gate and up of all experts in one."""
+    if name.endswith("mlp.experts.gate_up_proj"):
+        start = f"blk.{name.split('.')[2]}.ffn"
+        gate, up = parameter.chunk(2, dim=1)
+        return {f"{start}_gate_exps.weight": gate, f"{start}_up_exps.weight": up}
+    whole = f"{name}.weight" if "mlp.experts." in name else name
+    return {_their_name(whole, architecture): parameter}
 
 
 def add_words(writer: gguf.GGUFWriter, count: int) -> None:
@@ -109,7 +130,8 @@ def add_words(writer: gguf.GGUFWriter, count: int) -> None:
 
 
 VOCAB = len(PIECES) + len(LETTERS) + 2
-WIDE = {"hidden_size": 256, "intermediate_size": 256, "head_dim": 64}
+WIDE = {"hidden_size": 32, "intermediate_size": 32, "head_dim": 8}  # rows of whole blocks
+WIDE |= {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 32}
 TYPES = gguf.GGMLQuantizationType
 
 
@@ -133,6 +155,8 @@ def _say_sizes(writer: gguf.GGUFWriter, name: str, config: Any) -> None:
             writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
+    if name in MIXTURES:
+        _say_experts(writer, config)
     for add, size in zip(
         (
             writer.add_context_length,
@@ -152,6 +176,16 @@ def _say_sizes(writer: gguf.GGUFWriter, name: str, config: Any) -> None:
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
 
 
+def _say_experts(writer: gguf.GGUFWriter, config: Any) -> None:
+    counted = config.num_local_experts if hasattr(config, "num_local_experts") else config.num_experts
+    writer.add_expert_count(counted)
+    writer.add_expert_used_count(config.num_experts_per_tok)
+    if width := getattr(config, "moe_intermediate_size", None):
+        writer.add_expert_feed_forward_length(width)
+    if width := getattr(config, "shared_expert_intermediate_size", None):
+        writer.add_expert_shared_feed_forward_length(width)
+
+
 def write_gguf(
     path: Path, name: str, kind: gguf.GGMLQuantizationType = TYPES.F32, *, chat: str = "", **changes: Any
 ) -> Any:
@@ -167,16 +201,17 @@ def write_gguf(
         writer.add_chat_template(chat)
     with torch.no_grad():
         for theirs, parameter in model.named_parameters():
-            changed = _changed(theirs, parameter, architecture, config).contiguous().numpy()
-            stored = kind if changed.ndim == 2 else TYPES.F32
-            data = gguf.quants.quantize(changed, stored)
-            writer.add_tensor(_their_name(theirs, architecture), data, raw_dtype=stored)
-            if stored is not TYPES.F32:
-                whole = torch.from_numpy(gguf.quants.dequantize(data, stored).astype(np.float32))
-                if architecture == "llama" and theirs.endswith(("q_proj.weight", "k_proj.weight")):
-                    heads = config.num_attention_heads if "q_proj" in theirs else config.num_key_value_heads
-                    whole = whole.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
-                parameter.copy_(whole)
+            for named, part in _parts(theirs, parameter, architecture).items():
+                changed = _changed(theirs, part, architecture, config).contiguous().numpy()
+                stored = kind if changed.ndim > 1 and "ffn_gate_inp" not in named else TYPES.F32
+                data = gguf.quants.quantize(changed, stored)
+                writer.add_tensor(named, data, raw_dtype=stored)
+                if stored is not TYPES.F32:
+                    whole = torch.from_numpy(gguf.quants.dequantize(data, stored).astype(np.float32))
+                    if architecture == "llama" and theirs.endswith(("q_proj.weight", "k_proj.weight")):
+                        heads = config.num_attention_heads if "q_proj" in theirs else config.num_key_value_heads
+                        whole = whole.unflatten(0, (heads, -1, 2)).transpose(1, 2).flatten(0, 2)
+                    part.copy_(whole)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

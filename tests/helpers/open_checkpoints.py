@@ -72,6 +72,7 @@ SIZES["ModernBert"] = SIZES["Bert"] | {"local_attention": 6, "num_hidden_layers"
 SIZES["T5"] = {"d_model": 16, "d_kv": 6, "d_ff": 24, "num_layers": 2, "num_heads": 2, "n_positions": 20}
 SIZES["T5"] |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 6, "decoder_start_token_id": 0}
 SIZES["Roberta"] = SIZES["XLMRoberta"] = SIZES["Bert"] | {"max_position_embeddings": 22}
+SIZES["MT5"] = SIZES["T5"]
 PIECES = [*("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), "a", "glass", "##es", "cafe", "café", "你", "好", "!", "😀"]
 TEXTS = ("A glass, Café glasses!", "你好 glass 😀", "  a\tglass  ", "unheard [MASK] <mask> of", "🧑‍🚀 naïve Ünïcode ﬁ")
 
@@ -123,7 +124,13 @@ def byte_files(folder: Path, *, special: tuple[str, ...]) -> int:
     return len(entries)
 
 
-OF_OTHER_PIECES = ("Roberta", "XLMRoberta", "Albert", "T5")  # whose own classes do not cut words into BERT's pieces
+OF_OTHER_PIECES = (
+    "Roberta",
+    "XLMRoberta",
+    "Albert",
+    "T5",
+    "MT5",
+)  # whose own classes do not cut words into BERT's pieces
 
 
 def written(architecture: str, folder: Path, **changes: Any) -> Any:

@@ -1,7 +1,7 @@
 """Position encodings: sinusoidal, learned, rotary, ALiBi, relative, and the variant that is often printed by mistake.
 
-Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary), stretched: Chen et al. 2023, Peng et al. 2024; Press et al.
-2022 (ALiBi); Raffel et al. 2020 (relative).
+Vaswani et al. 2017, section 3.5; Su et al. 2021 (rotary), stretched: Chen et al. 2023, Peng et al. 2024, Ding
+et al. 2024; Press et al. 2022 (ALiBi); Raffel et al. 2020 (relative).
 Read next: transformer_core/layers/normalization.py
 """
 
@@ -95,12 +95,15 @@ class Rotary:
     llama3: that of a pair that turns less than `slow` times over original_len positions, and in parts up to `fast`
     times (Grattafiori et al. 2024, released code);
     yarn: in parts from the pair that turns `fast` times to the one that turns `slow` times, and queries and keys grow
-    by 0.1 ln(factor) + 1 each (Peng et al. 2024, eq. 17 to 23).
+    by 0.1 ln(factor) + 1 each (Peng et al. 2024, eq. 17 to 23);
+    longrope: each pair's angle is divided by a number of its own, which was searched for, and queries and keys grow by
+    sqrt(1 + ln(factor) / ln(original_len)) (Ding et al. 2024, section 3; Abdin et al. 2024, released code).
 
     Args:
         dims: how many coordinates turn, the first ones; None means all.
         halves: coordinate i turns with i + d / 2 instead of 2i with 2i + 1; weights for one are of no use to the other.
         base, scaling, factor, original_len, slow, fast: see above; original_len counts positions, slow and fast turns.
+        factors: longrope's, one a pair.
     """
 
     base: float = 10_000.0
@@ -111,6 +114,7 @@ class Rotary:
     original_len: int = 0
     slow: float = 1.0
     fast: float = 32.0
+    factors: tuple[float, ...] = ()
 
     @classmethod
     def of_layer(cls, config: ModelConfig, layer: int) -> "Rotary":
@@ -126,6 +130,7 @@ class Rotary:
             config.rotary_original_len or 0,
             config.rotary_slow,
             config.rotary_fast,
+            config.rotary_factors,
         )
 
     def pair(self, number: int, d_head: int) -> tuple[int, int]:
@@ -135,7 +140,10 @@ class Rotary:
     @property
     def growth(self) -> float:
         """What a turned vector is multiplied by."""
-        return 0.1 * math.log(self.factor) + 1 if self.scaling == "yarn" and self.factor > 1 else 1.0
+        if self.factor <= 1 or self.scaling not in ("yarn", "longrope"):
+            return 1.0
+        grown = math.log(self.factor)
+        return 0.1 * grown + 1 if self.scaling == "yarn" else math.sqrt(1 + grown / math.log(self.original_len))
 
     def angles(self, d_head: int) -> Tensor:
         """Return the angle of each pair, in radians a position.
@@ -147,6 +155,8 @@ class Rotary:
         angle = self.base ** (-torch.arange(0, dims, 2, dtype=torch.float64) / dims)
         if self.scaling == "none":
             return angle
+        if self.scaling == "longrope":
+            return angle / torch.tensor(self.factors, dtype=torch.float64)
         return angle / self.factor + (1 - 1 / self.factor) * self._kept(angle, dims) * angle
 
     def _kept(self, angle: Tensor, dims: int) -> Tensor:

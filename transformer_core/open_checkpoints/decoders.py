@@ -39,7 +39,10 @@ NORMS_AROUND = NORMS_AFTER | {
 }
 NORMS = {"pre": NORMS_BEFORE, "output": NORMS_AFTER, "both": NORMS_AROUND}
 QUERY_KEY_NORMS = {"self_attention.query_norm": "self_attn.q_norm", "self_attention.key_norm": "self_attn.k_norm"}
-SCALINGS = {"default": "none", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
+SCALINGS = {"default": "none", "linear": "linear", "llama3": "llama3", "yarn": "yarn", "longrope": "longrope"}
+SCALINGS |= {
+    "dynamic": "none"
+}  # which stretches what is longer than max_position_embeddings, and no longer text is read
 OWN_GROWTH = ("attention_factor", "mscale", "mscale_all_dim")  # of yarn, in place of the paper's
 
 
@@ -66,15 +69,29 @@ def rotary_entries(settings: ConfigJson) -> dict[str, Any]:
         if given.get(name) is not None:
             raise BundleError(f"{given.where}: {name}={given.get(name)!r:.60} is not supported; it must be missing")
     found = local | {"rotary_base": given.get("rope_theta", 10_000.0), "rotary_scaling": SCALINGS[kind]}
-    if kind != "default":
+    if kind in ("linear", "llama3", "yarn"):
         found["rotary_factor"] = given.need("factor")
     if kind in ("llama3", "yarn"):
         slow, fast = ("low_freq_factor", "high_freq_factor") if kind == "llama3" else ("beta_slow", "beta_fast")
         found["rotary_slow"], found["rotary_fast"] = given.get(slow, 1.0), given.get(fast, 32.0)
+    if kind in ("llama3", "yarn", "longrope"):
         found["rotary_original_len"] = given.get(
             "original_max_position_embeddings", settings.get("original_max_position_embeddings")
         )
+    if kind == "longrope":
+        found |= _longrope(given, settings, found["rotary_original_len"])
     return found
+
+
+def _longrope(given: ConfigJson, settings: ConfigJson, learned: Any) -> dict[str, Any]:
+    """Return what is read of longrope: the factors of texts no longer than those learned from."""
+    factors, longest = given.need("short_factor"), settings.get("max_position_embeddings")
+    if not isinstance(factors, list) or not isinstance(learned, int) or not isinstance(longest, int) or learned < 2:
+        raise BundleError(
+            f"{given.where}: longrope must have short_factor as a list, and original_max_position_embeddings and "
+            f"max_position_embeddings as whole numbers from 2"
+        )
+    return {"rotary_factors": tuple(factors), "rotary_factor": given.get("factor", longest / learned)}
 
 
 def _turning(settings: ConfigJson, d_head: Any) -> int | None:
@@ -108,8 +125,10 @@ def _common(settings: ConfigJson) -> dict[str, Any]:
     d_head = settings.get("head_dim")
     if d_head is None and isinstance(width, int) and isinstance(n_heads, int) and n_heads > 0:
         d_head = width // n_heads
-    places = settings.get("max_position_embeddings", 2048)
-    return rotary_entries(settings) | {
+    places, rotary = settings.get("max_position_embeddings", 2048), rotary_entries(settings)
+    if rotary["rotary_scaling"] == "longrope":
+        places = min(places, rotary["rotary_original_len"])
+    return rotary | {
         "vocab_size": settings.need("vocab_size"),
         "d_model": width,
         "n_heads": n_heads,

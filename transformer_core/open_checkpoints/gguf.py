@@ -9,6 +9,7 @@ Format: the GGUF specification; Kudo and Richardson 2018 (SentencePiece), whose 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tokenizers
@@ -20,8 +21,8 @@ from transformer_core.text import Tokenizer
 from transformer_core.text.loading import failing_clearly
 from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.untrusted.config_json import ConfigJson
-from transformer_core.untrusted.gguf_file import GgufFile
-from transformer_core.untrusted.tensors import Place, Tensors
+from transformer_core.untrusted.gguf_file import MOST_TENSORS, GgufFile, name_of
+from transformer_core.untrusted.tensors import Place, Shape, Tensors
 from transformer_core.untrusted.tokenizer_json import LONGEST_TOKEN, check_added
 
 OF_DECODER = {
@@ -37,6 +38,14 @@ OF_DECODER = {
     "rope.freq_base": "rope_theta",
     "attn_logit_softcapping": "attn_logit_softcapping",
     "final_logit_softcapping": "final_logit_softcapping",
+    "attention.clamp_kqv": "clip_qkv",
+    "attention.layer_norm_epsilon": "layer_norm_eps",
+    "use_parallel_residual": "use_parallel_residual",
+    "expert_count": "num_experts",
+    "expert_used_count": "num_experts_per_tok",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_shared_feed_forward_length": "shared_expert_intermediate_size",
+    "expert_weights_norm": "norm_topk_prob",
 }
 OF_GPT2 = {
     "context_length": "n_positions",
@@ -45,16 +54,6 @@ OF_GPT2 = {
     "feed_forward_length": "n_inner",
     "attention.head_count": "n_head",
     "attention.layer_norm_epsilon": "layer_norm_epsilon",
-}
-OF_NEOX = {
-    "context_length": "max_position_embeddings",
-    "embedding_length": "hidden_size",
-    "block_count": "num_hidden_layers",
-    "feed_forward_length": "intermediate_size",
-    "attention.head_count": "num_attention_heads",
-    "attention.layer_norm_epsilon": "layer_norm_eps",
-    "rope.freq_base": "rotary_emb_base",
-    "use_parallel_residual": "use_parallel_residual",
 }
 ENDS = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 ENDS_OF_GPT2 = {"token_embd": "wte", "position_embd": "wpe", "output_norm": "ln_f", "output": "lm_head"}
@@ -70,13 +69,19 @@ LAYER = {
     "attn_k_norm": "self_attn.k_norm",
     "post_attention_norm": "post_attention_layernorm",
     "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
     "post_ffw_norm": "post_feedforward_layernorm",
+    "ffn_gate_inp": "mlp.gate",
+    "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
 }
+for _part in ("gate", "up", "down"):
+    LAYER[f"ffn_{_part}"] = f"mlp.{_part}_proj"
+    LAYER[f"ffn_{_part}_exps"] = f"mlp.experts.{{}}.{_part}_proj"  # of all experts, along the first axis
+    LAYER[f"ffn_{_part}_shexp"] = f"mlp.shared_expert.{_part}_proj"
 LAYER_OF_GEMMA = LAYER | {"ffn_norm": "pre_feedforward_layernorm"}
 LAYER_OF_PHI3 = LAYER | {"ffn_up": "mlp.gate_up_proj"}
+LAYER_OF_MIXTRAL = LAYER | {"ffn_gate_inp": "block_sparse_moe.gate"}
+for _part, _own in (("gate", "w1"), ("up", "w3"), ("down", "w2")):
+    LAYER_OF_MIXTRAL[f"ffn_{_part}_exps"] = f"block_sparse_moe.experts.{{}}.{_own}"
 LAYER_OF_GPT2 = {
     "attn_norm": "ln_1",
     "attn_qkv": "attn.c_attn",
@@ -85,19 +90,13 @@ LAYER_OF_GPT2 = {
     "ffn_up": "mlp.c_fc",
     "ffn_down": "mlp.c_proj",
 }
-LAYER_OF_NEOX = {
-    "attn_norm": "input_layernorm",
+LAYER_OF_NEOX = LAYER | {
     "attn_qkv": "attention.query_key_value",
     "attn_output": "attention.dense",
-    "ffn_norm": "post_attention_layernorm",
     "ffn_up": "mlp.dense_h_to_4h",
     "ffn_down": "mlp.dense_4h_to_h",
 }
 Undo = Callable[[str, Tensor, Mapping[str, Any]], Tensor]
-
-
-def _unchanged(name: str, tensor: Tensor, settings: Mapping[str, Any]) -> Tensor:
-    return tensor
 
 
 def _halves_again(name: str, tensor: Tensor, settings: Mapping[str, Any]) -> Tensor:
@@ -133,23 +132,24 @@ class _Architecture:
         layer, ends: their names of a layer's tensors, and of the others; layers: what stands before a layer's number.
         entries: their names of the numbers.
         undo: what the converter changed in a tensor, by the library's name.
-        more: entries that the file does not say.
+        more: entries where the file does not say them.
     """
 
     model_type: str
     named: str
     layer: Mapping[str, str]
-    undo: Undo
+    undo: Undo | None
     ends: Mapping[str, str]
     entries: Mapping[str, str]
     more: Mapping[str, Any]
-    layers: str = "model.layers"
+    layers: str
 
 
 def _decoder(
-    model_type: str, named: str, layer: Mapping[str, str] = LAYER, undo: Undo = _unchanged, **more: Any
+    model_type: str, named: str, layer: Mapping[str, str] = LAYER, undo: Undo | None = None, **more: Any
 ) -> _Architecture:
-    return _Architecture(model_type, f"{named}ForCausalLM", layer, undo, ENDS, OF_DECODER, more)
+    ends, layers = (ENDS_OF_NEOX, "gpt_neox.layers") if layer is LAYER_OF_NEOX else (ENDS, "model.layers")
+    return _Architecture(model_type, f"{named}ForCausalLM", layer, undo, ends, OF_DECODER, more, layers)
 
 
 ARCHITECTURES = {
@@ -161,18 +161,13 @@ ARCHITECTURES = {
     "gemma3": _decoder("gemma3_text", "Gemma3", LAYER_OF_GEMMA, _less_one, rope_local_base_freq=10_000.0),
     "phi3": _decoder("phi3", "Phi3", LAYER_OF_PHI3),
     "olmo2": _decoder("olmo2", "Olmo2"),
+    "qwen2moe": _decoder("qwen2_moe", "Qwen2Moe"),
+    "qwen3moe": _decoder("qwen3_moe", "Qwen3Moe", norm_topk_prob=True),
+    "olmoe": _decoder("olmoe", "Olmoe"),
     "gpt2": _Architecture("gpt2", "GPT2LMHeadModel", LAYER_OF_GPT2, _turned, ENDS_OF_GPT2, OF_GPT2, {}, "h"),
-    "gptneox": _Architecture(
-        "gpt_neox",
-        "GPTNeoXForCausalLM",
-        LAYER_OF_NEOX,
-        _by_head_again,
-        ENDS_OF_NEOX,
-        OF_NEOX,
-        {"hidden_act": "gelu"},
-        "gpt_neox.layers",
-    ),
+    "gptneox": _decoder("gpt_neox", "GPTNeoX", LAYER_OF_NEOX, _by_head_again, hidden_act="gelu"),
 }
+MIXTRAL = _decoder("mixtral", "Mixtral", LAYER_OF_MIXTRAL, _halves_again)  # llama.cpp calls it a llama with experts
 SCALINGS = {"linear": "linear", "yarn": "yarn", "none": None}
 STRETCHED = "rope_freqs.weight"  # in the place of Llama 3's scaling, whose numbers the file does not have
 MOST_PAIRS = 4_096  # of a head's coordinates
@@ -204,7 +199,7 @@ class GgufSource:
                 f"{file.where}: general.architecture={named!r:.60} is not supported; "
                 f"supported: {', '.join(ARCHITECTURES)}"
             )
-        found = ARCHITECTURES[named]
+        found = MIXTRAL if named == "llama" and file.values.get("llama.expert_count") else ARCHITECTURES[named]
         values = _entries(file, named, found)
         if STRETCHED in file.tensors:
             values["rope_scaling"] = _llama3(file, values)
@@ -214,16 +209,29 @@ class GgufSource:
         """Return the tensors by the names that a renaming gives the library's names.
 
         Raises:
-            BundleError: a name that the architecture does not have.
+            BundleError: a name that the architecture does not have, or another number of experts than the file says.
         """
         places: dict[str, Place] = {}
         for name, tensor in self.file.tensors.items():
             if name == STRETCHED:
                 continue
-            theirs = self._their_name(name)
-            turned = self.architecture.undo is _turned and len(tensor.shape) == 2 and ".c_" in theirs
-            shape = tensor.shape[::-1] if turned else tensor.shape
-            places[rename(theirs)] = Place(name, shape, lambda name=name, theirs=theirs: self._read(name, theirs))
+            theirs, shape, kind = self._their_name(name), tensor.shape, name_of(tensor.kind)
+            if "{}" in theirs:
+                n_experts = self.settings.get("num_experts")
+                if len(shape) != 3 or shape[0] != n_experts or len(places) + shape[0] > MOST_TENSORS:
+                    raise BundleError(
+                        f"{self.file.where}: {name!r:.80} has the shape {shape}; it must have 3 axes, the first of "
+                        f"expert_count={n_experts!r:.40}, and all experts at most {MOST_TENSORS} tensors"
+                    )
+                for item in range(shape[0]):
+                    take = partial(self._read, name, theirs, shape[1:], item)
+                    places[rename(theirs.format(item))] = Place(name, shape[1:], kind, take)
+                continue
+            if self.architecture.undo is _turned and len(shape) == 2 and ".c_" in theirs:
+                shape = shape[::-1]
+            if theirs.endswith("shared_expert_gate.weight"):  # of which the converter drops the axis of size 1
+                shape = (1, *shape)[-2:]
+            places[rename(theirs)] = Place(name, shape, kind, partial(self._read, name, theirs, shape))
         return Tensors(self.file.where, places)
 
     def _their_name(self, name: str) -> str:
@@ -237,8 +245,9 @@ class GgufSource:
             f"{self.file.where} has the tensor {name!r:.80}, which our {self.architecture.model_type} lacks"
         )
 
-    def _read(self, name: str, theirs: str) -> Tensor:
-        return self.architecture.undo(theirs, self.file.read(name), self.settings.values)
+    def _read(self, name: str, theirs: str, shape: Shape, item: int | None = None) -> Tensor:
+        tensor, undo = self.file.read(name, item), self.architecture.undo
+        return (tensor if undo is None else undo(theirs, tensor, self.settings.values)).view(shape)
 
     @property
     def chat_template(self) -> str:
@@ -265,7 +274,7 @@ class GgufSource:
 
 
 def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]:
-    values: dict[str, Any] = {"model_type": found.model_type, "architectures": [found.named]}
+    values: dict[str, Any] = {"model_type": found.model_type, "architectures": [found.named], **found.more}
     for theirs, entry in found.entries.items():
         value = file.values.get(f"{named}.{theirs}")
         if isinstance(value, list):  # one for each layer
@@ -293,7 +302,7 @@ def _entries(file: GgufFile, named: str, found: _Architecture) -> dict[str, Any]
             "factor": file.values.get(f"{named}.rope.scaling.factor"),
             "original_max_position_embeddings": file.values.get(f"{named}.rope.scaling.original_context_length"),
         }
-    return values | dict(found.more)
+    return values
 
 
 def _share_that_turns(file: GgufFile, values: Mapping[str, Any]) -> float:
@@ -314,13 +323,8 @@ def _llama3(file: GgufFile, values: Mapping[str, Any]) -> dict[str, Any]:
     for factor, slow, fast, length in LLAMA3:
         rotary = Rotary(float(base), scaling="llama3", factor=factor, original_len=length, slow=slow, fast=fast)
         if (Rotary(float(base)).angles(d_head) / rotary.angles(d_head) - factors).abs().max() < 1e-3 * factor:
-            return {
-                "rope_type": "llama3",
-                "factor": factor,
-                "low_freq_factor": slow,
-                "high_freq_factor": fast,
-                "original_max_position_embeddings": length,
-            }
+            found = {"factor": factor, "low_freq_factor": slow, "high_freq_factor": fast}
+            return {"rope_type": "llama3", "original_max_position_embeddings": length, **found}
     raise BundleError(f"{file.where}: {STRETCHED} has other factors than Llama 3's, which is not supported")
 
 

@@ -24,7 +24,7 @@ from transformer_core.open_checkpoints.sentence_modules import (
     read_modules,
     read_pooling,
 )
-from transformer_core.open_checkpoints.t5 import T5
+from transformer_core.open_checkpoints.t5 import MT5, T5
 from transformer_core.open_checkpoints.tokenizer_classes import TOKENIZER_CONFIG, text_of
 from transformer_core.open_checkpoints.vocabularies import read_target_tokenizer, read_tokenizer
 from transformer_core.text import Tokenizer
@@ -35,7 +35,7 @@ from transformer_core.untrusted.gguf_file import GgufFile, gguf_in
 from transformer_core.untrusted.tensors import Tensors
 
 ENCODERS = (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, ELECTRA, ALBERT, MODERNBERT)
-FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, T5, *DECODERS)}
+FAMILIES = {family.model_type: family for family in (*ENCODERS, GPT2, MARIAN, T5, MT5, *DECODERS)}
 OF_STATES = "is a state-space model, and this app reads Transformers"
 OF_PICTURES = "reads pictures or sound as well, and this app reads text alone"
 NOT_READ = {  # what is not supported, and why
@@ -45,6 +45,7 @@ NOT_READ = {  # what is not supported, and why
     ),
     **dict.fromkeys(("gemma3", "gemma3n", "llava", "mllama", "qwen2_vl", "qwen2_5_vl", "idefics3"), OF_PICTURES),
     **dict.fromkeys(("whisper", "wav2vec2", "vit", "clip", "siglip"), OF_PICTURES),
+    "umt5": "has a table of distances in each layer, and this app reads one table for all, as T5 and mT5 have",
     **dict.fromkeys(("deepseek_v2", "deepseek_v3"), "has latent attention (MLA), which is not built here"),
 }
 SUPPORTED = {name: tuple(family.kinds) for name, family in FAMILIES.items()}
@@ -158,6 +159,7 @@ def has_chat(folder: Path) -> bool:
 
 
 MOST_NAMED = 3
+LIBRARYS = "checkpoint of the `transformers` library"
 OLD_NORMS = {".gamma": ".weight", ".beta": ".bias"}
 
 
@@ -215,10 +217,11 @@ def load_open(folder: Path, *, device: str | None, max_bytes: int, name: str | N
     model = model.to(best_device(device)).eval().requires_grad_(False)
     modules = read_modules(folder) if kind == "encoder" else SentenceModules()
     name = name or (path or folder).name.removesuffix(".gguf")
-    card = _card(name, architecture, config, kind, unread, modules, {} if gguf is None else gguf.file.kinds())
+    card = _card(name, architecture, config, kind, unread, modules, LIBRARYS if gguf is None else "GGUF file")
     labels = labels if kind in LABELLED else ()
     source = (path or folder).resolve()
-    return Bundle(name, model, tokenizer, labels, card, source=source, target_tokenizer=target, chat=chat)
+    stored = tensors.kinds()
+    return Bundle(name, model, tokenizer, labels, card, source, stored=stored, target_tokenizer=target, chat=chat)
 
 
 def _chat(folder: Path, source: str, tokenizer: Tokenizer) -> ChatTemplate:
@@ -314,13 +317,11 @@ def _card(
     kind: str,
     unread: list[str],
     modules: SentenceModules,
-    stored: Mapping[str, int],
+    source: str,
 ) -> str:
     of_pairs = architecture == PAIRS_ALONE
-    counted = ", ".join(f"{count} of type {type_}" for type_, count in stored.items())
     notes: Mapping[str, Any] = {
-        f"Read from a checkpoint of the `transformers` library: {architecture}, kind {kind}.": not stored,
-        f"Read from a GGUF file: {architecture}, kind {kind}. Its tensors are made float32: {counted}.": bool(stored),
+        f"Read from a {source}: {architecture}, kind {kind}.": True,
         "It judges whether the second of two sentences follows the first; pages give it one.": of_pairs,
         "A text begins with its task, as in 'translate English to German: '.": architecture in T5.kinds,
         "It labels every token of a text.": kind == "tagger",

@@ -1,9 +1,10 @@
-"""T5 and Flan-T5: an encoder and a decoder with relative positions, root mean square norms and no bias.
+"""T5, Flan-T5 and mT5: an encoder and a decoder with relative positions, root mean square norms and no bias.
 
-Raffel et al. 2020; gated, as version 1.1 is: Shazeer 2020; Flan: Chung et al. 2022.
+Raffel et al. 2020; gated, as version 1.1 is: Shazeer 2020; Flan: Chung et al. 2022; mT5: Xue et al. 2021.
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from transformer_core.config import ModelConfig
@@ -60,6 +61,11 @@ def _configure(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any
     }
 
 
+def _configure_mt5(settings: ConfigJson, kind: str, shapes: Shapes) -> dict[str, Any]:
+    known = ConfigJson(settings.where, {"feed_forward_proj": "gated-gelu"} | settings.values)
+    return _configure(known, kind, shapes) | {"scale_output": False}  # whatever its config.json says of tied matrices
+
+
 def _layer(config: ModelConfig, *attentions: tuple[str, str]) -> Origins:
     found: Origins = {}
     for place, (ours, theirs) in enumerate(attentions):
@@ -97,3 +103,4 @@ T5 = Family(
     aliases=dict.fromkeys(OWN.values(), "shared.weight"),
     vocabulary=(),
 )
+MT5 = replace(T5, model_type="mt5", kinds={"MT5ForConditionalGeneration": "translation"}, configure=_configure_mt5)

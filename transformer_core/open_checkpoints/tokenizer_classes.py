@@ -416,5 +416,6 @@ OWN_CLASS = {
     "xlm-roberta": "XLMRobertaTokenizer",
     "gpt2": "GPT2Tokenizer",
     "t5": "T5Tokenizer",
+    "mt5": "T5Tokenizer",
     "marian": "MarianTokenizer",
 }

@@ -7,7 +7,6 @@ blocks into numbers.
 import math
 import os
 import struct
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,13 +84,8 @@ class GgufFile:
             values[name] = header.value(header.number("<I"))
         return cls(path.name, place, values, header.tensors(n_tensors, values))
 
-    def kinds(self) -> dict[str, int]:
-        """Return how many tensors have which type, the most frequent type first."""
-        counted = Counter(_name_of(tensor.kind) for tensor in self.tensors.values())
-        return dict(counted.most_common())
-
-    def read(self, name: str) -> Tensor:
-        """Read one tensor as float32, a part of it at a time.
+    def read(self, name: str, item: int | None = None) -> Tensor:
+        """Read one tensor, or one item along its first axis, as float32, a part of it at a time.
 
         Raises:
             BundleError: the file is cut short since its header was read.
@@ -99,13 +93,14 @@ class GgufFile:
         from gguf.quants import dequantize
 
         tensor = self.tensors[name]
-        count = math.prod(tensor.shape)
+        shape = tensor.shape if item is None else tensor.shape[1:]
+        count = math.prod(shape)
         of_block, block_bytes = _block(tensor.kind)
         blocks = count // of_block
         made = np.empty(count, dtype=np.float32)
         at_once = max(1, AT_ONCE // of_block)
         with self.path.open("rb", buffering=0) as file:
-            file.seek(tensor.offset)
+            file.seek(tensor.offset + (item or 0) * blocks * block_bytes)
             for start in range(0, blocks, at_once):
                 part = min(at_once, blocks - start)
                 data = file.read(part * block_bytes)
@@ -113,7 +108,7 @@ class GgufFile:
                     raise BundleError(f"{self.where} is cut short: {name!r:.80} is not whole")
                 found = dequantize(np.frombuffer(data, np.uint8)[None], _type(tensor.kind))
                 made[start * of_block : (start + part) * of_block] = found.ravel()
-        return torch.from_numpy(made).view(tensor.shape)
+        return torch.from_numpy(made).view(shape)
 
 
 def _type(kind: int) -> Any:
@@ -122,7 +117,8 @@ def _type(kind: int) -> Any:
     return GGMLQuantizationType(kind)
 
 
-def _name_of(kind: int) -> str:
+def name_of(kind: int) -> str:
+    """Return the name of a type of numbers, as the `gguf` package numbers them."""
     try:
         return _type(kind).name
     except ValueError:
@@ -209,10 +205,10 @@ class _Header:
             if not axes or min(axes) < 1 or math.prod(axes) > MOST_NUMBERS:
                 raise BundleError(f"{self.where}: {name!r:.80} has the shape {axes[::-1]}, which cannot be")
             if not _readable(kind):
-                raise BundleError(f"{self.where}: {name!r:.80} has {_name_of(kind)}, which is not read")
+                raise BundleError(f"{self.where}: {name!r:.80} has {name_of(kind)}, which is not read")
             if axes[0] % _block(kind)[0]:
                 raise BundleError(
-                    f"{self.where}: {name!r:.80} has rows of {axes[0]}, which {_name_of(kind)} cannot have"
+                    f"{self.where}: {name!r:.80} has rows of {axes[0]}, which {name_of(kind)} cannot have"
                 )
             found[name] = GgufTensor(tuple(axes[::-1]), kind, offset)
         start = -(-self.at // aligned) * aligned

@@ -4,7 +4,8 @@ Nothing is unpickled, and no file outside the folder is opened, whatever the ind
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -24,10 +25,11 @@ PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx")
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor of a file: its name there, its shape, and what reads it."""
+    """A tensor of a file: its name there, its shape, its type of numbers, and what reads it."""
 
     name: str
     shape: Shape
+    kind: str
     take: Callable[[], Tensor]
 
 
@@ -48,8 +50,8 @@ class Tensors:
         paths = _files(folder, max_bytes)
         places: dict[str, Place] = {}
         for path in paths:
-            for name, shape in _header(path, f"{folder.name}/{path.name}").items():
-                ours, place = rename(name), Place(name, shape, partial(_tensor, path, name))
+            for name, (shape, kind) in header(path, f"{folder.name}/{path.name}").items():
+                ours, place = rename(name), Place(name, shape, kind, partial(_tensor, path, name))
                 if ours in places:
                     raise BundleError(f"{folder.name} holds {ours} twice, as {places[ours].name} and as {name}")
                 places[ours] = place
@@ -59,6 +61,10 @@ class Tensors:
     def shapes(self) -> dict[str, Shape]:
         """The shape of each tensor."""
         return {name: place.shape for name, place in self.places.items()}
+
+    def kinds(self) -> tuple[tuple[str, int], ...]:
+        """Return how many tensors of the files have which type of numbers, the most frequent type first."""
+        return kinds_of({place.name: place.kind for place in self.places.values()}.values())
 
     def read(self, name: str) -> Tensor:
         """Read one tensor as float32.
@@ -100,10 +106,21 @@ def _equal(one: Place, other: Place) -> bool:
     return one.shape == other.shape and torch.equal(one.take(), other.take())
 
 
-def _header(path: Path, where: str) -> dict[str, Shape]:
+def kinds_of(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Count types of numbers, the most frequent first."""
+    return tuple(Counter(kinds).most_common())
+
+
+def header(path: Path, where: str) -> dict[str, tuple[Shape, str]]:
+    """Return the shape and the type of numbers of each tensor of a safetensors file.
+
+    Raises:
+        BundleError: it is none.
+    """
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            return {name: (tuple(one.get_shape()), one.get_dtype()) for name, one in slices.items()}
     except SafetensorError as error:
         raise BundleError(f"{where} is not a safetensors file: {error!s:.200}") from error
 
@@ -144,7 +161,7 @@ def _shards(folder: Path, max_bytes: int) -> list[Path]:
         check_size(path, left)
         left -= path.stat().st_size
     check_headers(*paths)
-    there = {tensor for path in paths for tensor in _header(path, f"{folder.name}/{path.name}")}
+    there = {tensor for path in paths for tensor in header(path, f"{folder.name}/{path.name}")}
     if missing := sorted(set(index) - there):
         raise BundleError(f"{folder.name} lacks {missing[0]!r:.100}, which its index names ({len(missing)} in all)")
     return paths

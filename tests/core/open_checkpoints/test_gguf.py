@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import nightly_but
-from tests.helpers.gguf import LETTERS, OWN_NAMES, PIECES, TYPES, WIDE, with_number, write_gguf
+from tests.helpers.gguf import LETTERS, MIXTURES, OWN_NAMES, PIECES, TYPES, WIDE, with_number, write_gguf
 from transformer_core.checkpoints import load
 from transformer_core.layers.positions import Rotary
 from transformer_core.open_checkpoints import kind_of_folder
@@ -19,27 +19,35 @@ from transformer_core.open_checkpoints.gguf import GgufSource
 from transformer_core.probe import capture
 from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.untrusted.gguf_file import GgufFile, GgufTensor
+from transformer_core.wiring import Wiring
 
-ATOL = 3e-5
+ATOL = 1e-5
 KINDS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1")
 CASES = [(name, "F32") for name in OWN_NAMES] + [("llama", kind) for kind in KINDS[1:]]
+CASES += [(name, kind) for name in MIXTURES for kind in ("F16", "Q8_0", "Q4_0")]
+GATE = [*CASES[:9], ("llama", "Q8_0"), ("llama", "BF16"), ("mixtral", "F32"), ("qwen2moe", "Q8_0")]
 REAL = "VITRINE_GGUF"
 
 
-@pytest.mark.parametrize(("name", "kind"), nightly_but(CASES, [*CASES[:9], ("llama", "Q8_0"), ("llama", "BF16")]))
+@pytest.mark.parametrize(("name", "kind"), nightly_but(CASES, GATE))
 def test_a_file_computes_what_was_written_into_it(name: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "tiny.gguf"
-    wide = {} if kind == "F32" else WIDE
+    wide = {} if kind in ("F32", "F16", "BF16") else WIDE
     theirs = write_gguf(path, name, TYPES[kind], **wide)
     assert kind_of_folder(path) == kind_of_folder(tmp_path) == "gpt"
     bundle = load(tmp_path, device="cpu")
     assert bundle.name == "tiny"
-    assert f"of type {kind}" in bundle.card
+    assert kind in dict(bundle.stored)
     ids = torch.randint(5, 200, (2, 9), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         expected = theirs(ids, output_hidden_states=True, output_attentions=True)
     output, trace = capture(bundle.model, ids)
-    torch.testing.assert_close(output, expected.logits, atol=ATOL, rtol=1e-4)
+    torch.testing.assert_close(output, expected.logits, atol=ATOL, rtol=1e-5)
+    wiring = Wiring(bundle.config)
+    names = [f"decoder.layer{layer}.residual" for layer in range(bundle.config.n_layers - 1)]
+    names = [wiring.entering("decoder"), *names, wiring.leaving("decoder")]
+    for name, state in zip(names, expected.hidden_states, strict=True):
+        torch.testing.assert_close(trace[name], state, atol=ATOL, rtol=1e-5)
     for layer, weights in enumerate(expected.attentions):
         torch.testing.assert_close(trace[f"decoder.layer{layer}.self_attention.weights"], weights, atol=ATOL, rtol=0)
 
@@ -136,6 +144,46 @@ def test_metadata_of_another_form_are_refused_in_words(case: str, sound: bytes, 
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"expert_count": 4},
+            "'blk.0.ffn_gate_exps.weight' has the shape (5, 20, 16); it must have 3 axes, the first of",
+        ),
+        ({"expert_count": 1 << 40}, "the first of expert_count=1099511627776, and all experts at most 16384 tensors"),
+        ({"expert_count": "5"}, "the first of expert_count='5'"),
+        ({"expert_used_count": 6}, "n_active_experts=6 must be from 1 to n_experts=5"),
+        ({"expert_used_count": None}, "lacks num_experts_per_tok"),
+        ({"expert_feed_forward_length": 24}, "layers.0.mlp.experts.0.gate_proj.weight has shape (20, 16); config.json"),
+        ({"expert_shared_feed_forward_length": 1}, "layers.0.mlp.shared_expert.gate_proj.weight has shape (28, 16); c"),
+        ({"expert_weights_norm": 3}, "norm_topk_prob=3 must be true or false"),
+    ],
+)
+def test_what_a_file_says_of_experts_is_not_believed(changes: dict, words: str, tmp_path: Path) -> None:
+    write_gguf(tmp_path / "odd.gguf", "qwen2moe", tie_word_embeddings=True)
+    file = GgufFile.open(tmp_path / "odd.gguf", max_bytes=1 << 30)
+    said = file.values | {f"qwen2moe.{name}": value for name, value in changes.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GgufFile, "open", lambda *_, **__: dataclasses.replace(file, values=said))
+        patch.setattr(GgufFile, "read", lambda *_: pytest.fail("weights are read"))
+        with pytest.raises(BundleError) as error:
+            load(tmp_path / "odd.gguf", device="cpu")
+    assert words in str(error.value)
+
+
+def test_an_experts_tensor_without_their_axis_and_one_of_a_million_experts_are_refused(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "odd.gguf", "mixtral")
+    file = GgufFile.open(tmp_path / "odd.gguf", max_bytes=1 << 30)
+    for shape, count in (((80, 16), 5), ((1 << 20, 1, 1), 1 << 20)):
+        odd = file.tensors | {"blk.0.ffn_up_exps.weight": GgufTensor(shape, 0, 0)}
+        source = GgufSource.of(
+            dataclasses.replace(file, tensors=odd, values=file.values | {"llama.expert_count": count})
+        )
+        with pytest.raises(BundleError, match="it must have 3 axes, the first of expert_count"):
+            source.tensors(str)
+
+
 def test_factors_of_angles_that_are_no_row_are_not_read(sound: bytes, tmp_path: Path) -> None:
     (tmp_path / "odd.gguf").write_bytes(sound)
     file = GgufFile.open(tmp_path / "odd.gguf", max_bytes=1 << 30)
@@ -145,7 +193,7 @@ def test_factors_of_angles_that_are_no_row_are_not_read(sound: bytes, tmp_path: 
 
 
 def test_llama_3s_scaling_is_found_by_its_factors(tmp_path: Path) -> None:
-    write_gguf(tmp_path / "tiny.gguf", "llama", **WIDE)
+    write_gguf(tmp_path / "tiny.gguf", "llama", head_dim=64)
     file = GgufFile.open(tmp_path / "tiny.gguf", max_bytes=1 << 30)
     rotary = Rotary(10_000.0, scaling="llama3", factor=8.0, original_len=8192, slow=1.0, fast=4.0)
     factors = (Rotary(10_000.0).angles(64) / rotary.angles(64)).float()

@@ -23,6 +23,9 @@ LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_f
 LLAMA3 |= {"original_max_position_embeddings": 12}
 LINEAR = {"rope_type": "linear", "rope_theta": 50.0, "factor": 2.0}
 YARN = {"rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "original_max_position_embeddings": 16}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 100.0, "factor": 4.0}
+LONGROPE = {"rope_type": "longrope", "rope_theta": 100.0, "short_factor": [1.0, 1.25], "long_factor": [2.0, 9.0]}
+LONGROPE |= {"original_max_position_embeddings": 8}
 READERS = {
     "bert": ("BertModel", "encoder", {}),
     "bert without pooler": ("BertForMaskedLM", "bert", {}),
@@ -98,6 +101,12 @@ READERS = {
     "gemma 2": ("Gemma2ForCausalLM", "gpt", {"final_logit_softcapping": 2.0, "attn_logit_softcapping": 1.0}),
     "gemma 3": ("Gemma3ForCausalLM", "gpt", {}),
     "phi 3": ("Phi3ForCausalLM", "gpt", {}),
+    "phi 3 by longrope": (
+        "Phi3ForCausalLM",
+        "gpt",
+        {"rope_parameters": LONGROPE, "original_max_position_embeddings": 8},
+    ),
+    "llama by dynamic": ("LlamaForCausalLM", "gpt", {"rope_parameters": DYNAMIC}),
     "olmo 2": ("Olmo2ForCausalLM", "gpt", {}),
     "mixtral": ("MixtralForCausalLM", "gpt", {}),
     "mixtral without windows": ("MixtralForCausalLM", "gpt", {"sliding_window": None, "tie_word_embeddings": True}),
@@ -139,7 +148,7 @@ GATE = (
     *("albert", "albert with both heads", "albert of classes", "bert of words with another activation"),
     *("bert", "bert with both heads", "bert of classes", "bert of tokens", "bert of answers", "bert untied"),
     *("distilbert", "distilbert of classes", "roberta of words", "roberta of classes", "xlm-roberta"),
-    *("gpt2", "gpt2 without head", "gpt2 untied", "mixtral", "qwen2 moe"),
+    *("gpt2", "gpt2 without head", "gpt2 untied", "mixtral", "qwen2 moe", "phi 3 by longrope"),
     *("electra of replaced words", "electra of words", "electra of classes"),
 )
 
@@ -263,6 +272,7 @@ TRANSLATING = {
     "marian": ("MarianMTModel", {}),
     "marian untied": ("MarianMTModel", {"tie_word_embeddings": False, "activation_function": "relu"}),
     "t5": ("T5ForConditionalGeneration", {}),
+    "mt5": ("MT5ForConditionalGeneration", {"feed_forward_proj": "gated-gelu"}),
     "flan": ("T5ForConditionalGeneration", {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}),
 }
 
@@ -309,6 +319,7 @@ REFERENCES = (
     *("BertForTokenClassification", "DistilBertForQuestionAnswering", "GPT2Model", "MarianMTModel"),
     *("MixtralForCausalLM", "OlmoeForCausalLM"),
     *("ElectraForPreTraining", "ElectraForMaskedLM", "AlbertForPreTraining", "T5ForConditionalGeneration"),
+    "MT5ForConditionalGeneration",
 )
 
 
@@ -350,11 +361,14 @@ def test_numbers_of_every_type_and_shard_are_those_of_theirs(architecture: str, 
     ids = padded(50)[:1]
     inputs = (ids, ids) if architecture.startswith("T5") else (ids,)
     named = dict(zip(("input_ids", "decoder_input_ids"), inputs, strict=False))
-    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+    for kind, dtype in (("F32", torch.float32), ("F16", torch.float16), ("BF16", torch.bfloat16)):
         folder = tmp_path / str(dtype)
         written(architecture, folder, max_shard_size="4KB", dtype=dtype)
         rounded = type(theirs).from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval()
         with torch.inference_mode():
             expected = rounded(**named).logits
-        output = load(folder, device="cpu").model(*inputs)
+        bundle = load(folder, device="cpu")
+        assert [of for of, _ in bundle.stored] == [kind]
+        assert {parameter.dtype for parameter in bundle.model.parameters()} == {torch.float32}
+        output = bundle.model(*inputs)
         torch.testing.assert_close(getattr(output, "mlm_logits", output), expected, atol=1e-5, rtol=1e-5)

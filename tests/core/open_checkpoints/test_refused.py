@@ -142,6 +142,28 @@ def test_what_is_refused_by_its_family_has_no_kind(checkpoint: Path) -> None:
             {"feed_forward_proj": "gated-mish"},
             "feed_forward_proj='mish' is not supp",
         ),
+        (
+            "T5ForConditionalGeneration",
+            {"model_type": "umt5"},
+            "model_type='umt5' has a table of distances in each layer",
+        ),
+        ("LlamaForCausalLM", {"rope_parameters": {"rope_type": "longrope"}}, "rope_parameters lacks short_factor"),
+        (
+            "LlamaForCausalLM",
+            {"rope_parameters": {"rope_type": "longrope", "short_factor": [1.0, 2.0]}},
+            "longrope must have short_factor as a list, and original_max_position_embeddings and max_position_",
+        ),
+        (
+            "LlamaForCausalLM",
+            {
+                "rope_parameters": {
+                    "rope_type": "longrope",
+                    "short_factor": [1, 2],
+                    "original_max_position_embeddings": 8,
+                }
+            },
+            "rotary_factors has 2 numbers; it must have one for each of 3 pairs",
+        ),
         ("T5ForConditionalGeneration", {"feed_forward_proj": 7}, "feed_forward_proj=7 is not supported"),
         ("T5ForConditionalGeneration", {"relative_attention_num_buckets": 3}, "relative_buckets=3 must be even"),
         ("AlbertModel", {"num_hidden_groups": 2}, "num_hidden_groups=2 is not supported; supported: 1"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from safetensors import safe_open
 from streamlit.testing.v1 import AppTest
 
 from pages.kit.asking import ask, forget_answers
@@ -92,6 +93,9 @@ def test_a_zip_is_opened_shown_checked_and_removed(checkpoint, opened, language)
     assert words(language)["my_model.badge_agrees"] in "".join(str(one.value) for one in app.markdown)
     bundle = load(opened.all()["tiny"].folder, device="cpu")
     assert app.metric[0].value == f"{bundle.n_parameters:,}"
+    with safe_open(checkpoint / "model.safetensors", framework="pt") as file:
+        kinds = f"F32 × {len(list(file.keys()))}"
+    assert words(language)["my_model.precision_of_both"].format(kinds=kinds, computed="float32") in said
     remove(app, "tiny")
     assert opened.all() == {}
     assert app.selectbox[0].value != "tiny"
