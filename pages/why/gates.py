@@ -9,7 +9,8 @@ from pages.kit.verdict import is_dense
 from pages.language import language, t
 from pages.why.frame import SEED, Desk, Finding, question
 from pages.why.trials import trial, trial_numbers
-from transformer_core.analysis.why.gates import OwnGates, gates, own_gates, train_activations
+from transformer_core.analysis.feed_forward.bernoulli import gates
+from transformer_core.analysis.why.gates import OwnGates, own_gates, train_activations
 
 PART = Choice("why_gates_part", ("coin", "sentence", "training"), label="why.gates.part", words="why.gates.part_{}")
 DRAWS = Choice(

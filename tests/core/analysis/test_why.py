@@ -16,11 +16,12 @@ import transformer_core.analysis.why.joined_positions as joined
 from tests.helpers.engine import made, small_bundle, work_for_time
 from transformer_core.analysis import timing
 from transformer_core.analysis.attention.heads import head_entropies
+from transformer_core.analysis.feed_forward.bernoulli import gates
 from transformer_core.analysis.stream import depth
 from transformer_core.analysis.stream.depth import reach_by_depth
 from transformer_core.analysis.timing import Stopwatch
 from transformer_core.analysis.why import cost, many_heads, scorings
-from transformer_core.analysis.why.gates import gates, own_gates, train_activations
+from transformer_core.analysis.why.gates import own_gates, train_activations
 from transformer_core.analysis.why.many_heads import divergence, heads_of_layer, one_by_one
 from transformer_core.analysis.why.projections import (
     asymmetry,

@@ -21,7 +21,7 @@ from pages.why import heads, query_key, residuals, scaling, times, trials
 from pages.why.frame import HEAD, LAYER
 from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, told
-from transformer_core.analysis.why.gates import gates
+from transformer_core.analysis.feed_forward.bernoulli import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
 from transformer_core.analysis.why.sentence_attention import sentence_attention
