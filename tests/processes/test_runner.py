@@ -74,7 +74,9 @@ def test_a_run_is_paused_resumed_killed_and_taken_up_and_has_the_curve_of_a_plai
     gate.let(7)
     wait_for(lambda: store.status().step == 7)
     planned = store.facts()["frames_planned"]
-    wait_for(lambda: [frame.step for frame in store.frames()] == [step for step in planned if step <= 7])  # as they come
+    wait_for(
+        lambda: [frame.step for frame in store.frames()] == [step for step in planned if step <= 7]
+    )  # as they come
     runner.ask(store, "pause")
     in_state(store, "paused")
     gate.let(8)

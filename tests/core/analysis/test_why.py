@@ -259,8 +259,6 @@ def test_the_mean_of_many_tosses_is_gelu() -> None:
     assert many.error < 0.12 < few.error
     np.testing.assert_allclose(many.relu, many.x * many.relu_gate)
     np.testing.assert_allclose(many.gelu, many.x * many.gelu_gate, atol=1e-12)
-    assert many.at_one == pytest.approx(float(torch.nn.functional.gelu(torch.tensor(1.0))), abs=1e-6)
-    assert many.at_one + many.slip_at_one == pytest.approx(1.0)
 
 
 def test_relu_is_silent_where_the_pre_activation_is_negative(bundle: Bundle) -> None:

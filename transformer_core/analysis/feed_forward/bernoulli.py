@@ -104,7 +104,6 @@ class Gates:
         relu_gate, gelu_gate, dropout_gate: probability that x is kept: 1 where x > 0, Phi(x), p.
         tossed_gelu, tossed_dropout: means over `draws` tosses of x times the coin.
         error: greatest distance of tossed_gelu from gelu.
-        at_one, slip_at_one: Phi(x) x + (1 - Phi(x)) 0 at x = 1, and the slip with x in the other term.
     """
 
     x: np.ndarray
@@ -118,8 +117,6 @@ class Gates:
     tossed_dropout: np.ndarray
     draws: int
     error: float
-    at_one: float
-    slip_at_one: float
 
 
 def gates(*, draws: int, seed: int) -> Gates:
@@ -137,7 +134,6 @@ def gates(*, draws: int, seed: int) -> Gates:
     chance = torch.special.ndtr(x)
     alike = torch.full_like(x, KEPT_BY_DROPOUT)
     by_gelu, by_dropout = (x * _tossed(gate, draws, seed).mean(0) for gate in (chance, alike))
-    phi = float(torch.special.ndtr(torch.tensor(1.0, dtype=torch.float64)))
     return Gates(
         x=x.numpy(),
         relu=relu(x).numpy(),
@@ -150,8 +146,6 @@ def gates(*, draws: int, seed: int) -> Gates:
         tossed_dropout=by_dropout.numpy(),
         draws=draws,
         error=float((by_gelu - gelu(x)).abs().max()),
-        at_one=phi,
-        slip_at_one=1 - phi,
     )
 
 
