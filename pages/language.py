@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from functools import lru_cache
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -11,9 +10,10 @@ import polib
 import streamlit as st
 
 from pages.link import linked
+from transformer_core.kept import PROJECT
 from transformer_core.recipes.texts import data_name
 
-ASSETS = Path(__file__).parents[1] / "assets"
+ASSETS = PROJECT / "assets"
 MOST_READ = 2_000  # characters of a text, to tell its language
 WORD_JOINER = "\u2060"
 LANGUAGES = {"en": "English", "zh": "中文"}

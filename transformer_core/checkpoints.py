@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 
 from transformer_core.bundle import DEFAULT_MAX_BYTES, Bundle, load_bundle
+from transformer_core.kept import PROJECT
 from transformer_core.open_checkpoints import HUB, is_open_checkpoint, load_from_hub, load_open
 from transformer_core.open_checkpoints.sentence_modules import encoder_folder
 from transformer_core.untrusted.bundle_files import CONFIG, BundleError
 
-SHIPPED = Path(__file__).parents[1] / "assets" / "checkpoints"
+SHIPPED = PROJECT / "assets" / "checkpoints"
 
 
 def load(folder: str | os.PathLike[str], *, device: str | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Bundle:

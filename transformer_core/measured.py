@@ -120,6 +120,10 @@ class TypicalRange:
         if self.median > self.high:
             raise ValueError(f"median={self.median} must be at most high={self.high}")
 
+    def is_shorter_than(self, tokens: int) -> bool:
+        """Tell whether a text of so many tokens is longer than all that were measured."""
+        return tokens > self.tokens[1]
+
 
 @dataclass(frozen=True)
 class Trained:

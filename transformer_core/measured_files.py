@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from transformer_core.kept import PROJECT
+
 T = TypeVar("T")
-FOLDER = Path(__file__).parents[1] / "assets" / "measured"
+FOLDER = PROJECT / "assets" / "measured"
 
 
 def write_shipped(path: Path, head: Mapping[str, Any], **tables: Sequence[Mapping[str, Any]]) -> None:

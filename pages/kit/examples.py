@@ -197,7 +197,7 @@ def outside_note(bundle: Bundle, encoding: Encoding) -> str | None:
         "unit": t(f"unit.{usual.unit}"),
         "piece": t("piece.character" if by_character else "piece.token"),
     }
-    return t("outside.longer" if found.tokens > usual.tokens[1] else f"outside.{found.measure}", **said)
+    return t("outside.longer" if usual.is_shorter_than(found.tokens) else f"outside.{found.measure}", **said)
 
 
 def _lead(bundle: Bundle) -> str:

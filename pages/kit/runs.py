@@ -14,12 +14,11 @@ from pages.serving.limits import limits
 from pages.serving.owners import address, is_home, is_person, may_change, visitor
 from transformer_core.training.runs.beginning import Beginning
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.run_list import BOUNDS, Bounds, RunList
+from transformer_core.training.runs.runner import Runner, runner
 from transformer_core.training.runs.store.folder import default_root
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import is_live as has_place
 from transformer_core.training.spec import DataSpec, RunSpec
 
 LIVE = ("queued", "starting", "running", "paused")
@@ -72,7 +71,8 @@ def _require_place(run: str = "") -> None:
     """Raise RunError where this visitor is no person, or too many others of the address compute, wait or pause."""
     if not is_person():
         raise RunError(t("run.cookies"))
-    for gone in [other for other in _started_from if not has_place(default_root() / other)]:
+    live = runner().live(default_root() / other for other in _started_from)
+    for gone in [other for other in _started_from if default_root() / other not in live]:
         del _started_from[gone]
     others = [where for other, where in _started_from.items() if other != run]
     if not is_home() and others.count(address()) >= MOST_RUNS_OF_AN_ADDRESS:
@@ -92,7 +92,7 @@ def begin_run(spec: RunSpec, data: bytes | Path | None = None, beginning: Beginn
         _require_place()
         store = runs.create(replace(spec, name=runs.free_name(spec.name)), data=data, beginning=beginning)
         try:
-            launcher().start(store)
+            starter().start(store)
         except RunError:
             with suppress(RunError):
                 runs.delete(store.id)
@@ -109,35 +109,30 @@ def resume_run(store: RunStore) -> None:
     """
     with _beginning:
         _require_place(store.id)
-        launcher().resume(store)
+        starter().ask(store, "resume")
         _started_from[store.id] = address()
 
 
-@lru_cache(maxsize=1)
-def _launcher() -> Launcher:
-    return Launcher()
-
-
-def launcher() -> Launcher:
-    """Return what starts this server's runs.
+def starter() -> Runner:
+    """Return what computes runs, to start some.
 
     Raises:
         RunError: visitors of this server only look.
     """
     if limits().read_only:
         raise RunError("this server is read-only (VITRINE_READ_ONLY): it starts no runs")
-    return _launcher()
+    return runner()
 
 
 def start_waiting() -> None:
     """Start the runs that wait since the last server ended, when this one begins."""
     with suppress(RunError):  # a read-only server leaves them; the Train page says what is wrong with the folder
-        launcher().look(default_root())
+        starter().look(default_root())
 
 
 def stop_launching() -> None:
     """Let go of what starts runs, when the server ends."""
-    _launcher().close()
+    runner().close()
 
 
 def find_run(run: str) -> RunStore | None:

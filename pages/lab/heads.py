@@ -52,9 +52,9 @@ from transformer_core.analysis.lab.heads_off import (
 )
 from transformer_core.analysis.lab.intervention import Effect, resampled
 from transformer_core.analysis.lab.text_sets import Among
+from transformer_core.analysis.rank_correlation import agreement_word
 
 LECTURE = "the_lab"
-CLOSE, LOOSE = 0.9, 0.5  # of Pearson's correlation
 ADDS = 0.1  # of the larger change
 CLEARLY = 0.02  # of the areas, which lie between 0 and 1
 
@@ -210,16 +210,11 @@ def _show_draws(view: View, values: Values, changes: tuple[Code, ...]) -> None:
     say(text, small=True)
 
 
-def agreement_of(r: float) -> str:
-    """Return how alike both ways of switching heads off are: closely, loosely or hardly."""
-    return "closely" if r >= CLOSE else "loosely" if r >= LOOSE else "hardly"
-
-
 @experiment("lab_ways", "lab.ways", icon=":material/scatter_plot:")
 def _show_ways(view: View, asked: dict[str, Any]) -> None:
     """Compare heads set to zero with heads set to their mean, or resampled, one by one."""
     asked = asked | {"how": (how := WAY.show())}
-    options = options_of("lab.ways_{}", ("closely", "loosely", "hardly"))
+    options = options_of("lab.ways_{}", ("close", "loose", "none"))
     cover = ask_first(t("lab.ways_ask"), options, name="lab_ways", about=f"{view.bundle.name} {how}")
     with cover.picture():
         answer = awaited_or_why(compare_ablations, t("lab.reading_heads"), key="lab_ways", **asked)
@@ -245,7 +240,7 @@ def _show_ways(view: View, asked: dict[str, Any]) -> None:
         "how": t(f"lab.how_{how}"),
     }
     most, other = (head_name(*found.heads[place]) for place in (found.most, apart))
-    cover.judge(agreement_of(found.r), t("lab.ways_said", count=len(names), most=most, head=other, **numbers))
+    cover.judge(agreement_word(found.r), t("lab.ways_said", count=len(names), most=most, head=other, **numbers))
 
 
 def head_name(kind: str, layer: int, head: int) -> str:

@@ -26,14 +26,14 @@ from pages.lab.outcome import (
 )
 from pages.language import joined, plain, strings, t
 from pages.room import Part
-from transformer_core.analysis.lab.heads_off import attentions
+from transformer_core.analysis.lab.heads_off import Boards, attentions, head_boards
 from transformer_core.analysis.lab.intervention import intervene, written_with
 from transformer_core.analysis.lab.minimal_pairs import PatchedPairs, minimal_pairs, patch_on_pairs
 from transformer_core.analysis.lab.patching import (
     PARTS,
     HeadWays,
     PatchMap,
-    TwoMethods,
+    compared_methods,
     head_ways,
     passes_needed,
     patch_map,
@@ -200,14 +200,22 @@ def _show_methods(view: View, of: Answer[PatchMap], stack: str) -> None:
     with cover.picture():
         asked = {"prompt": view.prompt, "other": of.arguments["other"], "stack": stack, "answer": measured(view)}
         brief = view.bundle.n_parameters <= MOST_AT_ONCE
-        answer = awaited_or_why(two_methods, t("lab.reading_heads"), key="lab_methods", brief=brief, **asked)
-        if answer is not None:
-            found: TwoMethods = answer.value
+        lost = {
+            "prompt": view.prompt,
+            "answer": measured(view),
+            "how": "zero",
+            "draw": 0,
+            "brief": brief,
+        }  # as Heads asks
+        boards: Answer[Boards] | None = awaited_or_why(head_boards, t("lab.reading_heads"), key="lab_methods", **lost)
+        if boards is not None:
+            found = compared_methods(of.value, boards.value, stack)
+            answer = Answer(found, two_methods, asked)
             names = [f"{layer}.{head}" for layer, head in found.heads]
             chart = head_scatter(found.lost, found.back, names, strings("lab_methods"))
             show_chart(chart, answer, key="lab_methods_dots", stem="lab_two_methods", label=t("lab.methods"))
             say(t("lab.methods_note"), small=True)
-    if answer is None:
+    if boards is None:
         return
     lost, back = found.most_lost, found.most_back
     said = {

@@ -9,11 +9,11 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
 from pages.kit.experiment import say
 from pages.kit.header import View
-from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.models import KINDS_OF_PAGE, model_names, open_or_say
 from pages.kit.url import current
-from pages.lab.figures import numbered, tables
+from pages.lab.figures import numbered
 from pages.lab.patch import OTHER, read_other
+from pages.lab.table import show_tables
 from pages.language import plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import streams
@@ -84,24 +84,18 @@ def _show_tables(answer: Answer[SideBySide], site: str) -> None:
         columns[name] = found.pair_labels if square else numbered(found.difference.shape[1])
     kind = "probability" if site.endswith(".weights") else "signed"
     clean = {name: np.where(np.isfinite(table), table, np.nan) for name, table in shown.items()}
-    figure = tables(
+    first, second = (f"{answered:.3f}" if answered == answered else "–" for answered in found.answers)
+    show_tables(
+        "lab_side",
         clean,
         rows,
         columns,
-        strings("lab_side"),
-        strings("matrix"),
-        filename="lab_side",
+        answer,
         version=f"{site}|{answer.arguments['head']}|{answer.arguments['prompt'].text}|{answer.arguments['second'].text}",
+        words=strings("lab_side"),
         kind=kind,
+        said="" if first == "–" else t("lab.side_answers", first=first, second=second),  # of a model without answers
     )
-    picture = Picture("lab_side", figure, answer)
-    show_picture(picture)
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        export_picture(picture)
-        first, second = found.answers
-        if first == first:  # of a model that answers
-            said = t("lab.side_answers", first=f"{first:.3f}", second=f"{second:.3f}" if second == second else "–")
-            say(said, small=True)
 
 
 def _show_layers(answer: Answer[SideBySide]) -> None:
@@ -125,22 +119,17 @@ def _show_cka(answer: Answer[SideBySide], site: str) -> None:
     shown = {t("lab.cka"): found.cka.clip(0, 1), t("lab.cka_shuffled"): found.cka_shuffled.clip(0, 1)}
     rows, columns = (dict.fromkeys(shown, numbered(count)) for count in found.cka.shape)
     arguments = answer.arguments
-    figure = tables(
+    best = ", ".join(f"{layer} → {int(row.argmax())}" for layer, row in enumerate(found.cka))
+    show_tables(
+        "lab_cka",
         shown,
         rows,
         columns,
-        strings("lab_cka"),
-        strings("matrix"),
-        filename="lab_cka",
+        answer,
         version=f"{site}|{arguments['prompt'].text}|{arguments['second'].text}|{arguments['second'].bundle.name}",
-        kind="probability",
+        words=strings("lab_cka"),
+        said=t("lab.cka_note", pairs=len(found.pairs), best=best),
     )
-    picture = Picture("lab_cka", figure, answer)
-    show_picture(picture)
-    export_picture(picture)
-    best = [(int(row.argmax()), float(row.max())) for row in found.cka]
-    said = ", ".join(f"{layer} → {other}" for layer, (other, _) in enumerate(best))
-    say(t("lab.cka_note", pairs=len(found.pairs), best=said), small=True)
 
 
 SIDE = Part("lab", "side", _show, sites=None)

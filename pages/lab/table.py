@@ -1,6 +1,8 @@
 """The picture of a matrix: as it is and with its edits, whole or number by number, and a brush that writes into it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -18,6 +20,34 @@ from transformer_core.analysis.lab.weight_curve import Matrix, edited_matrix
 from transformer_core.analysis.lab.weights import Block, blocks_of, matrices_of, matrix_kinds, require_parameter
 
 MOST_ROWS, MOST_COLS = 240, 480
+
+
+def show_tables(
+    key: str,
+    shown: Mapping[str, np.ndarray],
+    rows: Mapping[str, Sequence[str]],
+    columns: Mapping[str, Sequence[str]],
+    answer: Answer[Any],
+    *,
+    version: str,
+    words: Mapping[str, str],
+    kind: str = "probability",
+    said: str = "",
+) -> None:
+    """Show tables beside each other on one scale, and below them their files and a sentence.
+
+    Args:
+        key: of the figure, and the name of its files.
+        shown, rows, columns, words, version, kind: as of figures.tables.
+        said: "" for none.
+    """
+    figure = tables(shown, rows, columns, words, strings("matrix"), filename=key, version=version, kind=kind)
+    picture = Picture(key, figure, answer)
+    show_picture(picture)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        export_picture(picture)
+        if said:
+            say(said, small=True)
 
 
 def _names(view: View) -> list[str]:

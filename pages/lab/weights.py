@@ -9,16 +9,14 @@ from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
-from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.models import OF_RUN, called, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.number_format import percent
 from pages.kit.runs import begin_run, find_run, follow, refuse_read_only
 from pages.kit.waiting import awaited_or_why
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, narrow_name, short_name, show_edits
-from pages.lab.figures import tables
 from pages.lab.outcome import ask_effect, can_answer, measured, show_answer, show_effect, show_on_set, show_words
-from pages.lab.table import MATRIX, full_rank, show_matrix
+from pages.lab.table import MATRIX, full_rank, show_matrix, show_tables
 from pages.lab.text_set import show_set
 from pages.language import joined, plain, strings, t
 from pages.room import Part
@@ -142,21 +140,17 @@ def _draw_table(view: View, answer: Answer[WeightTable], operation: str) -> None
     rows = [narrow_name(view.bundle, name) for name in found.rows]
     strengths = [f"{strength:g}" for strength in found.strengths]
     words = strings("lab_table") | {"column": t(f"lab.amount_{operation}")}
-    figure = tables(
+    whole = {"probability": percent(found.whole_probability), "accuracy": percent(found.whole)}
+    show_tables(
+        "lab_table_matrix",
         shown,
         dict.fromkeys(shown, rows),
         dict.fromkeys(shown, strengths),
-        words,
-        strings("matrix"),
-        filename="lab_weight_table",
+        answer,
         version=f"{operation}|{found.probability.tolist()!r}",
-        kind="probability",
+        words=words,
+        said=t("lab.table_whole", **whole),
     )
-    picture = Picture("lab_table_matrix", figure, answer)
-    show_picture(picture)
-    whole = {"probability": percent(found.whole_probability), "accuracy": percent(found.whole)}
-    say(t("lab.table_whole", **whole), small=True)
-    export_picture(picture)
 
 
 def _flipped(view: View, found: WeightTable, operation: str) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import streamlit as st
 
-ROOT = Path(__file__).parents[2]
+from transformer_core.kept import PROJECT
+
 NEEDLESS = (
     "streamlit.error_util",  # what it logs comes to show_error as well
     "streamlit.runtime.scriptrunner_utils.script_run_context",  # at the start words are looked up outside any page
@@ -66,9 +67,11 @@ def _place(error: BaseException) -> str:
     """Return an error's kind, the last line of the project that it passed through, and where it arose if elsewhere."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [
-        frame for frame in frames if Path(frame.filename).is_relative_to(ROOT) and "site-packages" not in frame.filename
+        frame
+        for frame in frames
+        if Path(frame.filename).is_relative_to(PROJECT) and "site-packages" not in frame.filename
     ]
-    places = [f"at {Path(ours[-1].filename).relative_to(ROOT)}:{ours[-1].lineno}"] if ours else []
+    places = [f"at {Path(ours[-1].filename).relative_to(PROJECT)}:{ours[-1].lineno}"] if ours else []
     if frames and (not ours or frames[-1] is not ours[-1]):
         places.append(f"from {Path(frames[-1].filename).name}:{frames[-1].lineno}")
     return " ".join([type(error).__name__, *places])

@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.kit.experiment import lazy_box
 from pages.kit.refusals import in_own_words
-from pages.kit.runs import begin_run, follow, in_words, launcher, learned_words, refuse_read_only
+from pages.kit.runs import begin_run, follow, in_words, learned_words, refuse_read_only, starter
 from pages.kit.url import current, forget
 from pages.kit.waiting import watch
 from pages.language import plain, t
@@ -61,7 +61,7 @@ def estimate(spec: RunSpec, data: Data, data_name: str) -> Future[Estimate]:
             del _known[last]
         st.session_state.estimate_of = name
         if name not in _known or _known[name].cancelled():
-            _known[name] = _measuring.submit(launcher().estimate, replace(spec, origin=None, start=None), data)
+            _known[name] = _measuring.submit(starter().estimate, replace(spec, origin=None, start=None), data)
         _known.move_to_end(name)
         while len(_known) > MOST_KEPT:
             _known.popitem(last=False)[1].cancel()

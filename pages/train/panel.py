@@ -12,6 +12,7 @@ from pages.language import plain, t
 from pages.serving.limits import limits
 from pages.serving.owners import may_change
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.store.records import Status
 from transformer_core.training.runs.store.run_store import RunStore
 
@@ -74,9 +75,9 @@ def _buttons(store: RunStore, status: Status) -> None:
         if status.state == "paused":
             _button(store, "run.resume", ":material/play_arrow:", lambda: resume_run(store), first=True)
         elif status.state in ("starting", "running"):
-            _button(store, "run.pause", ":material/pause:", lambda: store.ask("pause"))
+            _button(store, "run.pause", ":material/pause:", lambda: runner().ask(store, "pause"))
         if status.state in LIVE:
-            _button(store, "run.stop", ":material/stop:", lambda: store.ask("stop"))
+            _button(store, "run.stop", ":material/stop:", lambda: runner().ask(store, "stop"))
         elif status.state != "finished":
             _button(store, "run.take_up", ":material/restart_alt:", lambda: resume_run(store), first=True)
 

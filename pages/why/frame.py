@@ -18,6 +18,7 @@ from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.navigation import ICONS, page_path
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from pages.why.figures import Square, squares
@@ -162,6 +163,17 @@ def question(
             cover.judge(finding.outcome, t(f"why.{name}.measured{part}", **finding.numbers))
 
     return Part("why", name, show, picture, controls, sites=SITES, group=group)
+
+
+def link_to(page: str, label: str, **said: str) -> None:
+    """Show a link to another page, which has the same text and language.
+
+    Args:
+        said: what else stands in the link.
+    """
+    if page_path(page).exists():
+        kept = {name: value for name, value in st.query_params.items() if name in ("lang", "text")}
+        st.page_link(page_path(page), label=label, icon=ICONS[page], query_params=kept | said)
 
 
 def measure_again(name: str) -> int:

@@ -7,9 +7,10 @@ from pages.kit.controls import Choice
 from pages.kit.number_format import percent
 from pages.kit.verdict import is_dense
 from pages.language import language, t
-from pages.why.frame import SEED, Desk, Finding, question
+from pages.why.frame import SEED, Desk, Finding, link_to, question
 from pages.why.trials import trial, trial_numbers
-from transformer_core.analysis.why.gates import OwnGates, gates, own_gates, train_activations
+from transformer_core.analysis.feed_forward.bernoulli import gates
+from transformer_core.analysis.why.gates import OwnGates, own_gates, train_activations
 
 PART = Choice("why_gates_part", ("coin", "sentence", "training"), label="why.gates.part", words="why.gates.part_{}")
 DRAWS = Choice(
@@ -52,13 +53,9 @@ def _coin(desk: Desk, outcome: str) -> Finding:
             height=340,
         )
         desk.chart(chart, answer, "mean")
-    numbers = {
-        "draws": f"{draws:,}",
-        "error": f"{found.error:.3f}",
-        "at_one": f"{found.at_one:.4f}",
-        "slip": f"{found.slip_at_one:.4f}",
-    }
-    return Finding(outcome, numbers, "coin")
+    with desk.controls:
+        link_to("feed_forward", desk.word("link"), feed_forward_part="bernoulli")
+    return Finding(outcome, {"draws": f"{draws:,}", "error": f"{found.error:.3f}"}, "coin")
 
 
 def _sentence(desk: Desk, own: OwnGates, answer, outcome: str) -> Finding:

@@ -1,15 +1,13 @@
 """Why residual connections? The gradient that is left at the first layer, by the depth of the stack."""
 
 import numpy as np
-import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
 from pages.kit.controls import Choice
-from pages.kit.navigation import page_path
 from pages.kit.number_format import significant
 from pages.kit.waiting import awaited
-from pages.why.frame import SEED, Desk, Finding, question
+from pages.why.frame import SEED, Desk, Finding, link_to, question
 from transformer_core.analysis.stream.depth import DEPTHS, WIDTH, Reach, reach_by_depth
 
 NORM = Choice("why_residuals_norm", ("pre", "post", "none"), label="why.residuals.norm", words="why.residuals.{}")
@@ -24,8 +22,7 @@ def _outcome(found: Reach) -> str:
 def _experiment(desk: Desk) -> Finding:
     with desk.controls:
         norm, depth = NORM.show(), DEPTH.show()
-        if page_path("norm").exists():
-            st.page_link(page_path("norm"), label=desk.word("link"), icon=":material/balance:")
+        link_to("norm", desk.word("link"))
     with desk.picture:
         answer = awaited(reach_by_depth, desk.word("running"), key="why_residuals", height=560, seed=SEED)
     if answer is None:

@@ -9,11 +9,10 @@ from pages.figures.curves import Side, bars, curves, dots
 from pages.kit.asking import Answer, ask
 from pages.kit.controls import Slider
 from pages.kit.device import show_processor
-from pages.kit.navigation import page_path
 from pages.kit.number_format import percent
 from pages.kit.waiting import awaited
 from pages.language import language, t
-from pages.why.frame import Desk, Finding, question
+from pages.why.frame import Desk, Finding, link_to, question
 from transformer_core.analysis.short_training import Trial
 from transformer_core.analysis.why.joined_positions import LENGTH, SYMBOLS, joined_sizes, train_joined_positions
 from transformer_core.analysis.why.projections import parameters_saved, train_shared_values
@@ -127,8 +126,7 @@ def _positions(desk: Desk) -> Finding:
         )
         desk.chart(chart, answer, "sizes")
     with desk.controls:
-        if page_path("positions").exists():
-            st.page_link(page_path("positions"), label=desk.word("link"), icon=":material/waves:")
+        link_to("positions", desk.word("link"))
     found = trial(desk, train_joined_positions, VARIANTS)
     if found is None:
         return Finding(None)

@@ -288,7 +288,7 @@ def while_training(folder: Path, visit: Callable[[], list[float]]) -> list[float
         time.sleep(0.2)
     waits = visit()
     status = store.status()
-    store.ask("stop")
+    launcher.ask(store, "stop")
     while store.status().state not in ("stopped", "finished"):
         time.sleep(0.2)
     launcher.close()

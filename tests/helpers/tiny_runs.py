@@ -25,9 +25,9 @@ from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import TrainingStep
 from transformer_core.training.objectives import classification
+from transformer_core.training.runs.queue import MOST_PAUSES, MOST_RUNS
 from transformer_core.training.runs.store.records import Layout
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import MOST_PAUSES, MOST_RUNS
 from transformer_core.training.runs.worker import process
 from transformer_core.training.runs.worker import session as session_module
 from transformer_core.training.runs.worker.build_run import Prepared, build_run

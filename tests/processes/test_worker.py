@@ -2,17 +2,18 @@
 
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.helpers.tiny_runs import SPEC, called, in_state, own_curve, stored_curve, wait_for
-from transformer_core.training.runs import run_list
+from transformer_core.training.runs import launcher as launching
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.store.folder import is_held
-from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import SLOTS
+from transformer_core.training.runs.queue import TABLE, Queue
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.worker import session
 
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8), frames=8)
@@ -41,9 +42,10 @@ def let(store, gate, steps):
     wait_for(lambda: store.status().step == wanted)
 
 
-def pauses(runs, number=0):
+def pauses(runs):
     """Tell whether a run pauses and keeps its process."""
-    return is_held(runs.root / SLOTS / f"pause{number}.lock")
+    with closing(sqlite3.connect(runs.root / TABLE)) as table:
+        return bool(table.execute("SELECT COUNT(*) FROM queue WHERE slot = 'pauses'").fetchone()[0])
 
 
 def test_a_killed_run_goes_on_to_the_very_same_curve(gated, call):
@@ -94,17 +96,17 @@ def test_a_run_is_paused_resumed_and_stopped_after_at_most_one_further_step(runs
     process = call(store)
     let(store, gate, 3)
     wait_for(lambda: store.status().state == "running")
-    store.ask("pause")
+    runner().ask(store, "pause")
     in_state(store, "paused")
     gate.let(10)
     wait_for(lambda: pauses(runs))
     paused = store.status().step
     assert paused in (3, 4)
     assert gate.left() == 13 - paused, "a paused run takes no step"
-    store.ask("resume")
+    runner().ask(store, "resume")
     in_state(store, "running")
     wait_for(lambda: store.status().step == 13)
-    store.ask("stop")
+    runner().ask(store, "stop")
     in_state(store, "stopped")
     gate.let(10)
     process.join(60)
@@ -115,7 +117,7 @@ def test_a_run_is_paused_resumed_and_stopped_after_at_most_one_further_step(runs
     assert stored_curve(store) == own_curve(LONG)[: status.step]
     assert (store.folder / "bundle" / "card.md").is_file()
     with pytest.raises(RunError, match="has no worker that could stop; it is stopped"):
-        store.ask("stop")
+        runner().ask(store, "stop")
 
 
 def test_sigterm_stops_with_everything_saved_and_the_run_can_go_on(gated, call):
@@ -144,7 +146,7 @@ def test_a_run_that_finds_no_slot_waits_without_a_process(runs, gated, call):
     assert waiting.exitcode == 0
     status = second.status()
     assert (status.state, status.queue_place, status.alive) == ("queued", 1, False)
-    second.ask("stop")
+    runner().ask(second, "stop")
     assert (second.status().state, second.status().queue_place) == ("stopped", 0)
 
 
@@ -154,7 +156,7 @@ def test_a_pause_beyond_the_bound_lets_its_process_go_and_is_shown_as_paused(run
         store, gate = gated(SHORT)
         processes.append(call(store, most_pauses=1))
         let(store, gate, 3)
-        store.ask("pause")
+        runner().ask(store, "pause")
         in_state(store, "paused")
         gate.open()
         wait_for(lambda: pauses(runs))
@@ -166,7 +168,7 @@ def test_a_pause_beyond_the_bound_lets_its_process_go_and_is_shown_as_paused(run
     call(stores[1]).join(60)
     assert stores[1].status().state == "finished"
     assert stored_curve(stores[1]) == own_curve(SHORT)
-    stores[0].ask("stop")
+    runner().ask(stores[0], "stop")
     processes[0].join(60)
     assert stores[0].status().state == "stopped"
 
@@ -175,7 +177,7 @@ def test_a_paused_run_whose_process_is_killed_is_interrupted(gated, call):
     store, gate = gated(LONG)
     process = call(store)
     let(store, gate, 3)
-    store.ask("pause")
+    runner().ask(store, "pause")
     in_state(store, "paused")
     os.kill(process.pid, signal.SIGKILL)
     process.join()
@@ -192,20 +194,20 @@ def test_a_second_worker_for_the_same_run_is_refused(gated, call, monkeypatch):
 
 
 def test_a_run_with_a_worker_is_deleted_only_when_it_may_be_stopped(runs, gated, call, monkeypatch):
-    monkeypatch.setattr(run_list, "PATIENCE", 60.0)
+    monkeypatch.setattr(launching, "PATIENCE_WITH_STOP", 60.0)
     store, gate = gated(LONG)
     process = call(store)
     let(store, gate, 2)
     with pytest.raises(RunError, match="has a worker, or waits for one; stop it"):
         runs.delete(store.id)
-    ask = RunStore.ask
+    ask = Queue.ask
 
-    def heard(asked, request):
-        ask(asked, request)
-        in_state(asked, "stopped")
+    def heard(queue, run, request):
+        ask(queue, run, request)
+        in_state(store, "stopped")
         gate.let()
 
-    monkeypatch.setattr(RunStore, "ask", heard)
+    monkeypatch.setattr(Queue, "ask", heard)
     runs.delete(store.id, stop=True)
     process.join(60)
     assert process.exitcode == 0, "it was asked, and not killed"
@@ -220,11 +222,11 @@ def test_a_worker_that_does_not_listen_is_killed_before_its_run_is_deleted(runs,
     kill(process.pid, signal.SIGSTOP)
 
     def patient(worker, how):
-        monkeypatch.setattr(run_list, "PATIENCE", 60.0)
+        monkeypatch.setattr(launching, "PATIENCE_WITH_STOP", 60.0)
         kill(worker, how)
 
-    monkeypatch.setattr(run_list, "PATIENCE", 0.0)
-    monkeypatch.setattr(run_list.os, "kill", patient)
+    monkeypatch.setattr(launching, "PATIENCE_WITH_STOP", 0.0)
+    monkeypatch.setattr(launching.os, "kill", patient)
     runs.delete(store.id, stop=True)
     process.join(60)
     assert process.exitcode == -9

@@ -27,9 +27,9 @@ class RankCorrelation:
     count: int
 
 
-def agreement_word(rho: float) -> str:
-    """Return how well two orders with this rank correlation agree: close, loose or none."""
-    return "close" if rho >= CLOSE else "loose" if rho >= LOOSE else "none"
+def agreement_word(correlation: float) -> str:
+    """Return how well two measures with this correlation, of values or of ranks, agree: close, loose or none."""
+    return "close" if correlation >= CLOSE else "loose" if correlation >= LOOSE else "none"
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ from types import FrameType
 import torch
 from torch import Tensor, nn
 
+from transformer_core.kept import PROJECT
 from transformer_core.models import Translation
 from transformer_core.models.recurrent import Seq2Seq
 from transformer_core.probe import Probe
 
-ROOT = Path(__file__).parents[2]
 MOST_ABOVE = 8
 
 
@@ -60,7 +60,7 @@ def _line(path: str, number: int) -> SourceLine:
     lines = Path(path).read_text(encoding="utf-8").splitlines()
     places = [place for maker in _makers(path).get(number, ()) for place in maker]
     code = textwrap.dedent("\n".join(lines[place] for place in [*places, number - 1]))
-    return SourceLine(Path(path).relative_to(ROOT).as_posix(), number, code)
+    return SourceLine(Path(path).relative_to(PROJECT).as_posix(), number, code)
 
 
 class LineProbe(Probe):

@@ -66,7 +66,7 @@ def unusual(bundle: Bundle, found: Strangeness) -> TypicalRange | None:
     usual = bundle.measured.typical_at(found.measure, found.tokens)
     if usual is None or found.value is None:
         return None
-    return usual if found.value > usual.high or found.tokens > usual.tokens[1] else None
+    return usual if found.value > usual.high or usual.is_shorter_than(found.tokens) else None
 
 
 def own_tokens(encoding: Encoding) -> list[int]:

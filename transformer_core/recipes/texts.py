@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-CORPORA = Path(__file__).parents[2] / "assets" / "corpora" / "recipes"
+from transformer_core.kept import PROJECT
+
+CORPORA = PROJECT / "assets" / "corpora" / "recipes"
 HEADING = re.compile(r"^\[([^\[\]\n]+)\]$", re.MULTILINE)
 SIGNS = {"- ": 0, "+ ": 1}
 

@@ -17,12 +17,19 @@ T5 = ["<pad>", "</s>", "<unk>", *PIECES, *SENTINELS]
 ALBERT = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]", *PIECES]
 
 
-def vocabulary(folder: Path, pieces: list[str], unknown: int, special: int) -> None:
-    """Write a tokenizer.json of unigrams, of which the first are special."""
+def read_as(name: str, architecture: str, pieces: list[str], unknown: int, special: int, settings: dict, folder: Path):
+    """Write a checkpoint with unigrams, of which the first are special, and return its tokenizer, which agrees with
+    that of a class of theirs."""
+    written(architecture, folder)
     scored = [(piece, 0.0 if place < special else -1.0 - place) for place, piece in enumerate(pieces)]
     pipeline = tokenizers.Tokenizer(models.Unigram(scored, unknown, False))
     pipeline.add_special_tokens(pieces[:special])
     pipeline.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").unlink()
+    if settings:
+        manners(folder, tokenizer_class=name, **settings)
+    same_ids(folder)
+    return load(folder, device="cpu").tokenizer
 
 
 FLAGS = [{}, {"do_lower_case": False}, {"keep_accents": True}, {"do_lower_case": False, "keep_accents": True}]
@@ -30,13 +37,7 @@ FLAGS = [{}, {"do_lower_case": False}, {"keep_accents": True}, {"do_lower_case":
 
 @pytest.mark.parametrize("flags", FLAGS, ids=json.dumps)
 def test_an_albert_cuts_as_its_class_does(flags: dict, tmp_path: Path) -> None:
-    written("AlbertForMaskedLM", tmp_path)
-    vocabulary(tmp_path, ALBERT, 1, 5)
-    (tmp_path / "tokenizer_config.json").unlink()
-    if flags:
-        manners(tmp_path, tokenizer_class="AlbertTokenizer", **flags)
-    same_ids(tmp_path)
-    tokenizer = load(tmp_path, device="cpu").tokenizer
+    tokenizer = read_as("AlbertTokenizer", "AlbertForMaskedLM", ALBERT, 1, 5, flags, tmp_path)
     assert (tokenizer.pad_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id) == (0, 2, 3, 4)
     quoted = "``A glass''"
     assert list(tokenizer.encode(quoted).ids) == theirs_of(tmp_path)(quoted)["input_ids"]
@@ -49,13 +50,7 @@ def test_an_albert_cuts_as_its_class_does(flags: dict, tmp_path: Path) -> None:
     ids=json.dumps,
 )
 def test_a_t5_cuts_as_its_class_does_and_ends_every_text(settings: dict, tmp_path: Path) -> None:
-    written("T5ForConditionalGeneration", tmp_path)
-    vocabulary(tmp_path, T5, 2, 3)
-    (tmp_path / "tokenizer_config.json").unlink()
-    if settings:
-        manners(tmp_path, tokenizer_class="T5Tokenizer", **settings)
-    same_ids(tmp_path)
-    tokenizer = load(tmp_path, device="cpu").tokenizer
+    tokenizer = read_as("T5Tokenizer", "T5ForConditionalGeneration", T5, 2, 3, settings, tmp_path)
     assert (tokenizer.pad_id, tokenizer.eos_id, tokenizer.unk_id, tokenizer.bos_id) == (0, 1, 2, 0)
     assert tokenizer.encode("A glass").ids[-1] == 1
     for text in ("a <extra_id_0> glass", "a<extra_id_1>", "<extra_id_0>"):

@@ -32,7 +32,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             ids.append(store.id)
 
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.kit.runs.launcher", Launcher)
+    monkeypatch.setattr("pages.kit.runs.starter", Launcher)
     return ids
 
 

@@ -54,17 +54,18 @@ def reads_well(app: AppTest) -> None:
         assert not ONE_OF_MANY.search(text), text
 
 
+def places(block: object, above: str = "") -> Iterator[tuple[str, object]]:
+    """Yield all blocks and elements below a block, each with the names of the blocks that it is or lies in."""
+    for child in getattr(block, "children", {}).values():
+        is_block = hasattr(child, "children")
+        names = f"{above} {getattr(getattr(child, 'proto', None), 'id', '')}" if is_block else above
+        yield names, child
+        yield from places(child, names)
+
+
 def under_covers(app: AppTest) -> Iterator[object]:
-    """Yield every element that lies in a covered picture, at whatever depth."""
-
-    def walk(block: object, inside: bool) -> Iterator[object]:
-        for child in getattr(block, "children", {}).values():
-            below = inside or "cover_" in str(getattr(getattr(child, "proto", None), "id", ""))
-            if inside and not hasattr(child, "children"):
-                yield child
-            yield from walk(child, below)
-
-    yield from walk(app.main, False)
+    """Yield every element that lies in a covered picture."""
+    return (one for names, one in places(app.main) if "cover_" in names and not hasattr(one, "children"))
 
 
 LINK_NAMES = set((Path(__file__).parent / "link_names.txt").read_text(encoding="utf-8").split())  # shared links stay
@@ -73,16 +74,8 @@ SAID_ALONE = {"embeddings_times", "masks_polarity", "translation_whole", "transl
 
 def covers(app: AppTest) -> set[str]:
     """Return the names of all covers that lie over a picture; those over the sentence that judges are left out."""
-    found = set()
-
-    def walk(block: object) -> None:
-        for child in getattr(block, "children", {}).values():
-            name = str(getattr(getattr(child, "proto", None), "id", ""))
-            found.update(one for one in re.findall(r"cover_\w+", name) if not one.endswith("_judged"))
-            walk(child)
-
-    walk(app.main)
-    return found
+    found = re.findall(r"cover_\w+", " ".join(names for names, _ in places(app.main)))
+    return {name for name in found if not name.endswith("_judged")}
 
 
 ODD = (

@@ -14,7 +14,7 @@ from starlette.types import Message, Scope
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from pages.kit import runs, uploads
-from pages.kit.runs import launcher
+from pages.kit.runs import starter
 from pages.kit.uploads import REFUSED, UploadBounds
 from pages.language import words
 from pages.serving.connections import LEAST_BYTES, LOOKS, Connections
@@ -23,10 +23,11 @@ from pages.serving.log import OneLine, Seldom
 from tests.helpers.made_runs import made_run
 from tests.helpers.pages import finished, run
 from tests.helpers.tiny_runs import SPEC
+from transformer_core.training.runs import queue as slots
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.run_list import Bounds, RunList
-from transformer_core.training.runs.store import slots
+from transformer_core.training.runs.runner import runner
 from transformer_core.untrusted.archives import MB
 
 BOUNDS = replace(limits(), upload_mb=5, session_uploads_mb=8, all_uploads_mb=20)
@@ -147,7 +148,7 @@ def test_a_run_that_is_there_can_be_looked_at_but_not_stopped(tmp_path: Path) ->
 @pytest.mark.usefixtures("read_only")
 def test_a_direct_call_starts_no_run() -> None:
     with pytest.raises(RunError, match="read-only"):
-        launcher()
+        starter()
 
 
 @pytest.mark.usefixtures("read_only")
@@ -179,7 +180,7 @@ class _Queueing(Launcher):
 def patched_launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Queueing:
     made = _Queueing()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr(runs, "_launcher", lambda: made)
+    monkeypatch.setattr(runs, "runner", lambda: made)
     return made
 
 
@@ -246,7 +247,7 @@ def test_no_key_starts_nothing_and_fresh_keys_of_one_address_fill_no_queue_in_wh
     monkeypatch.setattr(runs, "address", lambda: "10.0.0.2")
     assert _pressed(1, at_once=False) == []
     monkeypatch.setattr(runs, "address", lambda: "10.0.0.1")
-    RunList(tmp_path).open(waiting[0]).ask("stop")
+    runner().ask(RunList(tmp_path).open(waiting[0]), "stop")
     assert _pressed(1, at_once=False) == []
 
 

@@ -10,7 +10,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from pages.lab import heads, steer
-from pages.lab.heads import agreement_of
 from pages.lab.outcome import signed_nats
 from pages.lab.steer import moved_in_words
 from pages.language import plain
@@ -135,10 +134,3 @@ def test_a_head_writes_for_another_text_and_all_such_texts_have_their_mean() -> 
     app.slider(key="lab_draw@lab").set_value(8).run()
     other = intervene(prompt=read_here(), changes=((*off[:4], 7),), controls=0)
     assert metrics(app)["change, nats"] == signed_nats(other.after - other.before)
-
-
-@pytest.mark.parametrize(
-    ("r", "word"), [(0.9, "closely"), (0.89, "loosely"), (0.5, "loosely"), (0.49, "hardly"), (-1.0, "hardly")]
-)
-def test_how_alike_both_ways_are_is_said_by_the_correlation(r: float, word: str) -> None:
-    assert agreement_of(r) == word

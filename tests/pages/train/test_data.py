@@ -30,7 +30,7 @@ def _nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
     for module in ("train.form", "kit.runs"):
-        monkeypatch.setattr(f"pages.{module}.launcher", Launcher)
+        monkeypatch.setattr(f"pages.{module}.starter", Launcher)
 
 
 def upload(name: str, data: bytes, language: str = "en") -> AppTest:

@@ -21,9 +21,10 @@ from pages.train.panel import attempt
 from pages.train.variant import one_changes
 from tests.helpers.made_runs import SPECS, STEPS, held, made_run, spoil_measures
 from tests.helpers.pages import asks, run, told
+from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.run_list import BOUNDS, RunList
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.settings import change
-from transformer_core.training.runs.store.folder import REQUEST
 from transformer_core.training.spec import Origin
 
 RESTING = ("stopped", "finished", "failed")
@@ -39,7 +40,7 @@ class _Launcher:
     def start(self, store) -> None:
         self.started.append(store.id)
 
-    def resume(self, store) -> None:
+    def ask(self, store, _) -> None:
         self.resumed.append(store.id)
 
     def estimate(self, *_) -> None:
@@ -64,7 +65,7 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
     made = _Launcher()
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
     for module in ("train.form", "kit.runs"):
-        monkeypatch.setattr(f"pages.{module}.launcher", lambda: made)
+        monkeypatch.setattr(f"pages.{module}.starter", lambda: made)
     monkeypatch.setattr(train_form, "_measuring", _AtOnce())
     train_form._known.clear()
     return made
@@ -123,10 +124,10 @@ def test_a_live_run_can_be_paused_resumed_and_stopped(state: str, tmp_path: Path
             assert launcher.resumed == [store.id]
         elif state != "queued":
             button(app, "run.pause").click().run()
-            assert (store.folder / REQUEST).read_text() == "pause"
+            assert Queue(tmp_path).heard(store.id) == "pause"
         button(app, "run.stop").click().run()
         assert not app.exception
-        assert (store.folder / REQUEST).read_text() == "stop"
+        assert Queue(tmp_path).heard(store.id) == "stop"
     finally:
         lock.release()
 
@@ -306,9 +307,8 @@ def test_on_a_network_a_run_is_watched_by_link_and_changed_by_its_maker_alone(tm
         compared = run("compare", run=own, other=other.id)
         assert not compared.exception
         assert EN["run.of_another"] in told(compared)
-        before = (other.folder / REQUEST).exists()
-        attempt(lambda: other.ask("stop"), other.owner)  # as a page that is not ours would
-        assert (other.folder / REQUEST).exists() == before
+        attempt(lambda: runner().ask(other, "stop"), other.owner)  # as a page that is not ours would
+        assert Queue(other.folder.parent).heard(other.id) is None
     finally:
         lock.release()
     watcher = run("train", run=own)

@@ -14,24 +14,26 @@ from pages.kit.asking import ask
 from pages.kit.controls import Values
 from pages.kit.header import View
 from pages.kit.models import open_bundle
-from pages.kit.number_format import percent
+from pages.kit.number_format import percent, significant
 from pages.language import words
 from pages.why import gates as gates_question
 from pages.why import heads, query_key, residuals, scaling, times, trials
 from pages.why.frame import HEAD, LAYER
+from pages.why.slips import FORMULAS, PLACES, outcome_of
 from tests.helpers import nightly_but
 from tests.helpers.pages import asks, repeats, run, told
-from transformer_core.analysis.why.gates import gates
+from transformer_core.analysis.feed_forward.bernoulli import gates
 from transformer_core.analysis.why.projections import parameters_saved, tied_query_key, without_projections
 from transformer_core.analysis.why.scaling import spread_by_width, spread_of_own_heads
 from transformer_core.analysis.why.sentence_attention import sentence_attention
+from transformer_core.analysis.why.slips import SLIPS, CommonSlips, common_slips
 from transformer_core.layers.attention import dot_product_scores
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending."
 NAMES = (
     *("scaling", "heads", "projections", "symmetry", "values"),
-    *("scorings", "cost", "positions", "residuals", "gates"),
+    *("scorings", "cost", "positions", "residuals", "gates", "slips"),
 )
 TRAINED = ("values", "positions")  # these train a model, which another test does
 PARTS = (
@@ -147,6 +149,28 @@ def test_one_projection_gives_every_score_where_queries_are_fewer_than_keys() ->
     np.testing.assert_allclose(weights.values.sum(-1), 1.0, atol=1e-5)
 
 
+@pytest.mark.parametrize("slip", nightly_but(SLIPS, {"gelu"}))
+def test_each_slip_has_both_formulas_and_numbers_and_a_link_to_its_page(slip: str) -> None:
+    app = run("why", why="slips", why_slip=slip, text=TEXT, shown="why_slips")
+    assert not app.exception
+    bundle = open_bundle("sentiment")
+    prompt = Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT)))
+    found = common_slips(prompt=prompt, bert=open_bundle("bert"), gru=open_bundle("seq2seq-en-fr"))
+    at, said = SLIPS.index(slip), told(app)
+    assert [one.value for one in app.latex] == [f"$$\n{formula}\n$$" for formula in FORMULAS[slip]]
+    written, right = (significant(number[at], 3) for number in (found.written, found.right))
+    assert f"Often written: **{written}**, right: **{right}**" in said
+    (link,) = [one.proto for one in app.get("page_link") if PLACES[slip][0] in one.proto.page]
+    assert all(f"{name}={value}" in link.query_string for name, value in PLACES[slip][1].items())
+    assert f"{found.many(0.1)} of 12 slips" in said
+
+
+@pytest.mark.parametrize(("many", "word"), [(3, "few"), (4, "half"), (7, "half"), (8, "most")])
+def test_how_many_slips_count_is_said_by_their_number(many: int, word: str) -> None:
+    apart = np.where(np.arange(12) < many, 0.11, 0.1)
+    assert outcome_of(CommonSlips(SLIPS, apart, apart, apart)) == word
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "part"), [("values", {}), ("positions", {}), ("gates", {"why_gates_part": "training"})]
@@ -173,7 +197,7 @@ def test_times_are_measured_again_on_request() -> None:
         *(("heads", text) for text in ("a", "😀😀", "مرحبا", "无聊的电影", "[PAD] [PAD]", "bore " * 200)),
         *(
             (name, text)
-            for name in ("projections", "symmetry", "gates")
+            for name in ("projections", "symmetry", "gates", "slips")
             for text in ("a", "[PAD] [PAD]", "bore " * 200)
         ),
     ],

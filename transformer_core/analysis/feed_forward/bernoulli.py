@@ -1,6 +1,7 @@
 """GELU as a coin: x is kept with probability Phi(x), else 0; the mean over many tosses is x Phi(x).
 
-Hendrycks and Gimpel 2016, section 2.
+ReLU, dropout and GELU are one thing, x times a gate, and differ in what decides the gate. Hendrycks and Gimpel 2016,
+section 2.
 """
 
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ from torch import Tensor
 
 from transformer_core.analysis.timing import log_log_slope
 from transformer_core.config import require_range
-from transformer_core.layers.feed_forward import gelu
+from transformer_core.layers.feed_forward import gelu, relu
 
 MOST_DRAWS = 10_000
 REPEATS = 400
 FIRST_DRAWS = 10
 MOST_PLACES = 400
+REACH, POINTS = 4.0, 81
+KEPT_BY_DROPOUT = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +72,7 @@ def coin_tosses(*, x: float, draws: int, seed: int) -> CoinTosses:
     value = torch.tensor(x, dtype=torch.float64)
     probability = float(torch.special.ndtr(value))
     expected = float(gelu(value))
-    kept = _tossed(probability, (draws,), seed)  # (draw)
+    kept = _tossed(torch.tensor([probability]), draws, seed)[:, 0]  # (draw)
     drawn = np.unique(np.geomspace(1, draws, min(draws, MOST_PLACES)).round().astype(int))
     running_mean = (kept.cumsum(0).numpy()[drawn - 1] / drawn) * x
     sizes, errors = _errors(x, probability, expected, seed)
@@ -89,9 +92,67 @@ def coin_tosses(*, x: float, draws: int, seed: int) -> CoinTosses:
     )
 
 
-def _tossed(probability: float, shape: tuple[int, ...], seed: int) -> Tensor:
+@dataclass(frozen=True, eq=False)
+class Gates:
+    """What is left of x under three gates, each opened by a coin.
+
+    Shapes:
+        x, and all others of the axis: (point,)
+
+    Args:
+        relu, gelu: exact; dropout: the mean p x, before it is divided by p.
+        relu_gate, gelu_gate, dropout_gate: probability that x is kept: 1 where x > 0, Phi(x), p.
+        tossed_gelu, tossed_dropout: means over `draws` tosses of x times the coin.
+        error: greatest distance of tossed_gelu from gelu.
+    """
+
+    x: np.ndarray
+    relu: np.ndarray
+    gelu: np.ndarray
+    dropout: np.ndarray
+    relu_gate: np.ndarray
+    gelu_gate: np.ndarray
+    dropout_gate: np.ndarray
+    tossed_gelu: np.ndarray
+    tossed_dropout: np.ndarray
+    draws: int
+    error: float
+
+
+def gates(*, draws: int, seed: int) -> Gates:
+    """Toss a coin for every x on an axis: one that depends on x (GELU), and one that does not (dropout).
+
+    Args:
+        draws: tosses for each x, from 1 to 10,000.
+        seed: of the tosses.
+
+    Raises:
+        ValueError: draws is outside its range.
+    """
+    require_range("draws", draws, 1, MOST_DRAWS)
+    x = torch.linspace(-REACH, REACH, POINTS, dtype=torch.float64)
+    chance = torch.special.ndtr(x)
+    alike = torch.full_like(x, KEPT_BY_DROPOUT)
+    by_gelu, by_dropout = (x * _tossed(gate, draws, seed).mean(0) for gate in (chance, alike))
+    return Gates(
+        x=x.numpy(),
+        relu=relu(x).numpy(),
+        gelu=gelu(x).numpy(),
+        dropout=(alike * x).numpy(),
+        relu_gate=(x > 0).double().numpy(),
+        gelu_gate=chance.numpy(),
+        dropout_gate=alike.numpy(),
+        tossed_gelu=by_gelu.numpy(),
+        tossed_dropout=by_dropout.numpy(),
+        draws=draws,
+        error=float((by_gelu - gelu(x)).abs().max()),
+    )
+
+
+def _tossed(probability: Tensor, draws: int, seed: int) -> Tensor:
+    """Return 1 where a toss keeps x, else 0. # (draw, point)"""
     generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator, dtype=torch.float64) < probability).double()
+    return (torch.rand(draws, len(probability), generator=generator, dtype=torch.float64) < probability).double()
 
 
 def _errors(x: float, probability: float, expected: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

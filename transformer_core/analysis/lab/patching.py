@@ -24,7 +24,7 @@ from transformer_core.analysis.lab.cases import (
     run,
 )
 from transformer_core.analysis.lab.changes import streams
-from transformer_core.analysis.lab.heads_off import attentions, head_boards
+from transformer_core.analysis.lab.heads_off import Boards, attentions, head_boards
 from transformer_core.analysis.rank_correlation import RankCorrelation, pearson, rank_correlation
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
@@ -306,25 +306,24 @@ def two_methods(*, prompt: Prompt, other: Prompt, stack: str, answer: int | str 
     Raises:
         ValueError: the stack has no heads, or as patch_map.
     """
-    sites = heads_in(prompt.bundle, stack)
-    if not sites:
+    if not heads_in(prompt.bundle, stack):
         raise ValueError(f"stack={stack!r} of bundle={prompt.bundle.name!r} has no heads")
-    first, second, pairs = _paired(prompt, other, stack, answer)
-    ends, given = run(first, sites=sites)
-    start = float(run(second)[0].log_prob[0])
-    _require_difference(float(ends.log_prob[0]), start)
-    back, passes = _exact_heads(second, given, sites, [there for _, there in pairs], [here for here, _ in pairs])
-    boards = head_boards(prompt=prompt, answer=answer)
-    lost, gained = -boards.change[stack].ravel(), (back.numpy() - start).ravel()
+    found = patch_map(prompt=prompt, other=other, stack=stack, answer=answer)
+    return compared_methods(found, head_boards(prompt=prompt, answer=answer), stack)
+
+
+def compared_methods(found: PatchMap, boards: Boards, stack: str) -> TwoMethods:
+    """Lay what a map has measured of the heads beside what the answer loses without each; see two_methods."""
+    lost, back = -boards.change[stack].ravel(), (found.heads * (found.first - found.second)).ravel()
     return TwoMethods(
         lost,
-        gained,
-        tuple(np.ndindex(*back.shape)),  # type: ignore[arg-type]
+        back,
+        tuple(np.ndindex(*found.heads.shape)),  # type: ignore[arg-type]
         int(lost.argmax()),
-        int(gained.argmax()),
-        pearson(lost, gained),
-        rank_correlation(lost, gained),
-        2 + passes + boards.passes,
+        int(back.argmax()),
+        pearson(lost, back),
+        rank_correlation(lost, back),
+        found.passes + boards.passes,
     )
 
 

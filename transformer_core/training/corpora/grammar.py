@@ -11,14 +11,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from transformer_core.config import require_choice
+from transformer_core.kept import PROJECT
 
 Language = Literal["en", "zh"]
 Part = Literal["train", "held_out"]
-CORPORA = Path(__file__).parents[3] / "assets" / "corpora"
+CORPORA = PROJECT / "assets" / "corpora"
 FEWEST_WORDS = 3
 TURNING = ("negation", "contrast", "irony", "hearsay")
 CONSTRUCTIONS = ("plain", *TURNING)

@@ -7,14 +7,14 @@ Chinese, nouns take measure words, and the place stands before the verb. A model
 import functools
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
+from transformer_core.kept import PROJECT
 from transformer_core.training.corpora.sequences import Pair
 
 Into = Literal["fr", "zh"]
-WORDS = Path(__file__).parents[3] / "assets" / "corpora" / "translations" / "words.json"
+WORDS = PROJECT / "assets" / "corpora" / "translations" / "words.json"
 VOWELS = "aeiouhéèêœ"  # an h is mute in all nouns and verbs of the list
 TRIES = 50  # for each pair, until it is a new one
 Word = Mapping[str, Any]

@@ -1,25 +1,30 @@
-"""The launcher: starts worker processes for a server, and keeps one warm so that a run starts within a second.
+"""The launcher: the Runner of this machine. It starts worker processes, and keeps one warm, so that runs start at once.
 
 A run that waits has no process: a worker that ends goes on with the next, and the launcher looks at the queue every
 second. Workers outlive their server. The lines that they read and write are described in worker/process.py.
 """
 
 import json
+import os
+import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
-from transformer_core.training.runs.store.folder import Data, put_data
-from transformer_core.training.runs.store.records import ENDED, Estimate
+from transformer_core.training.runs.queue import Queue
+from transformer_core.training.runs.store.database import worker_of
+from transformer_core.training.runs.store.folder import LAUNCH, LOCK, Data, has_worker, is_held, put_data
+from transformer_core.training.runs.store.records import ENDED, WISHED, Estimate, Presence, Request
 from transformer_core.training.runs.store.run_store import NEVER_STARTED, RunStore
-from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.spec import RunSpec
 from transformer_core.warm_process import WarmProcess
 
@@ -29,6 +34,7 @@ SECONDS_BETWEEN_LOOKS, SECONDS_BEFORE_NEXT = 1.0, 8.0
 PATIENCE_WITH_BUSY = 1.5
 PATIENCE_WITH_START, PATIENCE_WITH_IMPORTS = 5.0, 120.0
 PATIENCE_WITH_ESTIMATE = 120.0
+PATIENCE_WITH_STOP, PATIENCE_WITH_LAUNCH = 3.0, 30.0
 
 
 class Standby(WarmProcess[dict[str, Any]]):
@@ -111,11 +117,11 @@ class Launcher:
 
         self._enter(store, require_new)
 
-    def resume(self, store: RunStore) -> None:
-        """Continue a run that is paused or, from its last checkpoint, one that ended before its last step.
+    def ask(self, store: RunStore, request: Request) -> None:
+        """Ask a run's worker to pause, to resume or to stop, after its current step; see Runner.
 
         Raises:
-            RunError: it is running or has finished, too many wait, or the worker cannot be started.
+            RunError: the run is in no state to do so, too many wait, or the worker cannot be started.
         """
 
         def require_resting() -> None:
@@ -123,11 +129,55 @@ class Launcher:
             if status.state == "finished" or status.state not in ("paused", *ENDED):
                 raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
 
-        status = store.status()
-        if status.state == "paused" and status.alive:
-            store.ask("resume")
-        else:
+        status, queue = store.status(), Queue(store.folder.parent)
+        if request == "resume" and not (status.state == "paused" and status.alive):
             self._enter(store, require_resting)
+            return
+        if not has_worker(store.folder):
+            if status.state not in ("queued", "starting", "paused") or request not in WISHED:
+                raise RunError(f"run {store.id} has no worker that could {request}; it is {status.state}")
+            if queue.set_aside(store.id, replace(status, state=WISHED[request])):
+                return
+        queue.ask(store.id, request)
+
+    def end(self, folder: Path) -> None:
+        """Take a run out of the queue, ask its worker to stop, and kill it if it has not after three seconds.
+
+        Raises:
+            RunError: it cannot be killed.
+        """
+        queue = Queue(folder.parent)
+        queue.leave(folder.name)
+        if not has_worker(folder):
+            return
+        with suppress(RunError):
+            queue.ask(folder.name, "stop")
+        _is_free_within(PATIENCE_WITH_LAUNCH, folder / LAUNCH)
+        if _is_free_within(PATIENCE_WITH_STOP, folder / LOCK):
+            return
+        worker = worker_of(folder)
+        if worker is not None:
+            with suppress(ProcessLookupError):
+                os.kill(worker, getattr(signal, "SIGKILL", signal.SIGTERM))
+        if not _is_free_within(PATIENCE_WITH_STOP, folder / LOCK):
+            raise RunError(f"the worker of run {folder.name} cannot be stopped")
+
+    def require_room(self, root: Path) -> None:
+        """Raise RunError where too many runs wait for another to join."""
+        Queue(root).require_room()
+
+    def is_alive(self, folder: Path) -> bool:
+        """Tell whether a run computes, starts, waits or pauses."""
+        return bool(self.live([folder]))
+
+    def live(self, folders: Iterable[Path]) -> set[Path]:
+        """Return those of some runs' folders whose run is alive."""
+        folders = list(folders)
+        return Queue(folders[0].parent).live(folders) if folders else set()
+
+    def presence(self, folder: Path) -> Presence:
+        """Return how far a run is from computing."""
+        return Queue(folder.parent).presence(folder.name)
 
     def look(self, root: Path) -> dict[str, RunError]:
         """Start a worker for each run that waits and has a slot, now and, since workers may be killed, every second.
@@ -250,6 +300,15 @@ class Launcher:
                 if standby is self._standby:
                     yield standby
                     return
+
+
+def _is_free_within(seconds: float, lock: Path) -> bool:
+    until = time.monotonic() + seconds
+    while is_held(lock):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _has_taken(standby: Standby, folder: Path, claim: FileLock, patience: float) -> bool:

@@ -2,9 +2,7 @@
 
 import dataclasses
 import json
-import os
 import shutil
-import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,22 +14,19 @@ from transformer_core.training.runs.beginning import Beginning, copy_beginning, 
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.exchange.export_run import export_run
 from transformer_core.training.runs.exchange.import_run import import_run
+from transformer_core.training.runs.runner import Runner, runner
 from transformer_core.training.runs.settings import numbered
 from transformer_core.training.runs.store.folder import (
     ABOUT,
     ID,
     KEPT,
-    LAUNCH,
-    LOCK,
     ORIGIN,
     RESERVED_NAMES,
     SPEC,
     Data,
     about,
     default_root,
-    has_worker,
     is_followed,
-    is_held,
     making,
     new_id,
     owner_of,
@@ -40,13 +35,11 @@ from transformer_core.training.runs.store.folder import (
     write_whole,
 )
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import Queue, is_live
 from transformer_core.training.spec import RunSpec
 
 FORMAT = 1
 MOST_LISTED = 200
 SECONDS_YOUNG, SECONDS_FOLLOWED = 24 * 3_600.0, 600.0
-PATIENCE, PATIENCE_WITH_LAUNCH = 3.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +72,7 @@ class RunList:
 
     Args:
         root: by default VITRINE_RUNS, else .runs/live under the project's root.
+        computes: the runs; by default what runner chooses.
         owner: of the runs that are made; "" where nobody is told apart.
         bounds: of each owner, and of all together.
 
@@ -86,8 +80,11 @@ class RunList:
         RunError: all methods raise it where the folder cannot be read or written.
     """
 
-    def __init__(self, root: Path | None = None, *, owner: str = "", bounds: Bounds = BOUNDS) -> None:
+    def __init__(
+        self, root: Path | None = None, *, computes: Runner | None = None, owner: str = "", bounds: Bounds = BOUNDS
+    ) -> None:
         self.root = (default_root() if root is None else Path(root)).absolute()
+        self._runner = runner() if computes is None else computes
         self._owner, self._bounds = owner, bounds
 
     def create(self, spec: RunSpec, *, data: Data | None = None, beginning: Beginning | None = None) -> RunStore:
@@ -104,10 +101,10 @@ class RunList:
         """
         _require_fitting(spec, data)
         _require_beginning(spec, beginning)
-        live = sum(is_live(folder) for folder in self._folders(most=None) if owner_of(folder) == self._owner)
+        live = len(self._runner.live(folder for folder in self._folders(most=None) if owner_of(folder) == self._owner))
         if live >= self._bounds.live:
             raise RunError(f"{live} of your runs compute or wait, and no more may; stop one, or come back later")
-        Queue(self.root).require_room()
+        self._runner.require_room(self.root)
         self.prune()
         with in_words("the run cannot be made"), making(self.root) as draft:
             write_whole(draft / SPEC, spec.to_json())
@@ -130,20 +127,22 @@ class RunList:
         Raises:
             RunError: there is none, or it cannot be read.
         """
-        return RunStore(self._folder(run))
+        return self._store(self._folder(run))
 
     def all(self) -> list[RunStore]:
         """Return the runs that can be read, newest first, at most 200."""
-        return [store for store in map(_read, self._folders()) if isinstance(store, RunStore)]
+        return [store for store in map(self._read, self._folders()) if isinstance(store, RunStore)]
 
     def live(self) -> list[RunStore]:
         """Return the runs that compute, wait or pause, newest first; the others are not read."""
-        found = (_read(folder) for folder in self._folders() if is_live(folder))
+        folders = self._folders()
+        live = self._runner.live(folders)
+        found = (self._read(folder) for folder in folders if folder in live)
         return [store for store in found if isinstance(store, RunStore)]
 
     def broken(self) -> dict[str, str]:
         """Return the ids of the runs that cannot be read, each with the reason."""
-        found = {folder.name: _read(folder) for folder in self._folders()}
+        found = {folder.name: self._read(folder) for folder in self._folders()}
         return {name: what for name, what in found.items() if isinstance(what, str)}
 
     def rename(self, run: str, name: str) -> RunStore:
@@ -160,7 +159,7 @@ class RunList:
         with in_words("the run cannot be renamed"):
             write_whole(store.folder / SPEC, spec.to_json())
             (store.folder / KEPT).touch()
-        return RunStore(store.folder)
+        return self._store(store.folder)
 
     def free_name(self, name: str) -> str:
         """Return a name that no run has: this one, or this one with a number after it."""
@@ -177,12 +176,10 @@ class RunList:
             RunError: there is no such run, it is live, or it cannot be deleted.
         """
         folder = self._folder(run)
-        if is_live(folder):
+        if self._runner.is_alive(folder):
             if not stop:
                 raise RunError(f"run {run} has a worker, or waits for one; stop it before deleting it")
-            Queue(self.root).leave(run)
-            if has_worker(folder):
-                _end_worker(RunStore(folder))
+            self._runner.end(folder)
         remove(folder)
 
     def prune(self) -> list[str]:
@@ -196,12 +193,13 @@ class RunList:
         bounds, folders = self._bounds, self._folders(most=None)
         sizes = {folder: _size_of(folder) for folder in folders}
         own = [folder for folder in folders if owner_of(folder) == self._owner]
-        loose = [folder for folder in own if not _is_kept(folder)]
+        kept = self._runner.live(folders) | {folder for folder in folders if (folder / KEPT).exists()}
+        loose = [folder for folder in own if folder not in kept]
         gone, left = _oldest(own, loose, sizes, bounds.runs, bounds.size)
         if left:
             raise RunError(f"you keep {len(own) - len(gone)} runs, and at most {bounds.runs} are kept; delete one")
         rest = [folder for folder in folders if folder not in gone]
-        old = [folder for folder in rest if not _is_kept(folder) and (folder in loose or _is_left_alone(folder))]
+        old = [folder for folder in rest if folder not in kept and (folder in loose or _is_left_alone(folder))]
         more, left = _oldest(rest, old, sizes, bounds.all_runs, bounds.all_size)
         if left:
             raise RunError(f"the server keeps {len(rest)} runs and has no room for another; come back tomorrow")
@@ -228,6 +226,17 @@ class RunList:
             write_whole(draft / SPEC, spec.to_json())
             return self._place(draft, new_id() if (self.root / run).exists() else run)
 
+    def _store(self, folder: Path) -> RunStore:
+        return RunStore(folder, self._runner.presence)
+
+    def _read(self, folder: Path) -> RunStore | str:
+        try:
+            store = self._store(folder)
+            store.require_readable()
+        except RunError as error:
+            return str(error)
+        return store
+
     def _folder(self, run: str) -> Path:
         if not (isinstance(run, str) and ID.fullmatch(run) and (self.root / run).is_dir()):
             raise RunError(f"there is no run {str(run)[:40]!r} here; it may have been deleted")
@@ -244,7 +253,7 @@ class RunList:
         noted = {"format": FORMAT, "id": run, "created": time.time(), "owner": self._owner}
         write_whole(draft / ABOUT, json.dumps(noted) + "\n")
         draft.rename(self.root / run)
-        return RunStore(self.root / run)
+        return self._store(self.root / run)
 
 
 def _require_fitting(spec: RunSpec, data: Data | None) -> None:
@@ -266,23 +275,9 @@ def _require_beginning(spec: RunSpec, beginning: Beginning | None) -> None:
         raise RunError(f"start={spec.start.model!r} must come with its weights, or from a run that has them")
 
 
-def _read(folder: Path) -> RunStore | str:
-    try:
-        store = RunStore(folder)
-        store.require_readable()
-    except RunError as error:
-        return str(error)
-    return store
-
-
 def _created(folder: Path) -> float:
     created = about(folder).get("created")
     return float(created) if isinstance(created, int | float) and abs(created) < MOST_SECONDS else 0.0
-
-
-def _is_kept(folder: Path) -> bool:
-    """Tell whether a run is never deleted to make room."""
-    return is_live(folder) or (folder / KEPT).exists()
 
 
 def _is_left_alone(folder: Path) -> bool:
@@ -310,34 +305,6 @@ def _oldest(
         gone.append(folder)
         n_runs, n_bytes = n_runs - 1, n_bytes - sizes[folder]
     return gone, n_runs >= most or n_bytes > most_bytes
-
-
-def _end_worker(store: RunStore) -> None:
-    """Ask a worker to stop, and kill it if it has not after three seconds.
-
-    Raises:
-        RunError: it cannot be killed.
-    """
-    with suppress(RunError):
-        store.ask("stop")
-    _is_free_within(PATIENCE_WITH_LAUNCH, store.folder / LAUNCH)
-    if _is_free_within(PATIENCE, store.folder / LOCK):
-        return
-    worker = store.worker()
-    if worker is not None:
-        with suppress(ProcessLookupError):
-            os.kill(worker, getattr(signal, "SIGKILL", signal.SIGTERM))
-    if not _is_free_within(PATIENCE, store.folder / LOCK):
-        raise RunError(f"the worker of run {store.id} cannot be stopped")
-
-
-def _is_free_within(seconds: float, lock: Path) -> bool:
-    until = time.monotonic() + seconds
-    while is_held(lock):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def _size_of(folder: Path) -> int:

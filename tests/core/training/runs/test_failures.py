@@ -13,10 +13,10 @@ from safetensors import SafetensorError
 from tests.helpers.tiny_runs import SPEC, first_two, own_curve, stored_curve, tiny_task
 from transformer_core.training.loop import DivergedError
 from transformer_core.training.runs.errors import FULL, RunError
+from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.store import database
 from transformer_core.training.runs.store.folder import DATABASE, LOCK, RESERVE, hold
-from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.runs.worker import process, session
 from transformer_core.training.runs.worker.session import Session
 

@@ -1,13 +1,16 @@
-"""The queue: as many at once as there are slots, the rest wait as tickets in order, and nobody's death stops it."""
+"""The queue: as many at once as there are slots, the rest wait in order, and nobody's death stops it."""
 
+import multiprocessing
+import os
+import signal
 import time
 
 import pytest
 
+from transformer_core.training.runs import queue as slots
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.store import slots
+from transformer_core.training.runs.queue import MOST_PAUSES, MOST_RUNS, Queue, most_pauses, most_runs
 from transformer_core.training.runs.store.folder import LOCK, hold, is_held
-from transformer_core.training.runs.store.slots import MOST_PAUSES, MOST_RUNS, Queue, most_pauses, most_runs
 
 
 @pytest.fixture
@@ -19,45 +22,55 @@ def queue(tmp_path, monkeypatch):
     return Queue(tmp_path)
 
 
+@pytest.fixture
+def held(tmp_path):
+    """Hold runs, as their workers do."""
+    locks = {}
+
+    def held(*names):
+        locks.update({name: hold(tmp_path / name / LOCK) for name in names})
+        return [locks[name] for name in names]
+
+    return held
+
+
 def places(queue, names):
     return [queue.place(name) for name in names]
 
 
-def test_slots_go_to_the_first_and_then_to_who_waits_longest(queue):
+def test_slots_go_to_the_first_and_then_to_who_waits_longest_and_end_with_their_worker(queue, held):
     for name in "abcd":
         queue.join(name)
-    assert queue.take_slot("c") is None
-    first, second = queue.take_slot("b"), queue.take_slot("a")
-    assert first.is_locked
-    assert second.is_locked
-    assert (queue.take_slot("d"), places(queue, "abcd")) == (None, [0, 0, 1, 2])
+    first, _ = held("a", "b")
+    assert not queue.take_slot("c")
+    assert queue.take_slot("b")
+    assert queue.take_slot("a")
+    assert (queue.take_slot("d"), places(queue, "abcd")) == (False, [0, 0, 1, 2])
     queue.join("c")
     assert places(queue, "cd") == [1, 2], "who waits keeps the place"
     queue.leave("c")
     assert places(queue, "cd") == [0, 1]
     first.release()
-    third = queue.take_slot("d")
-    assert third.is_locked
+    assert queue.take_slot("d")
+    held("d")
     queue.join("e")
-    assert queue.take_slot("d") is None
-    assert queue.runs() == ["e", "d"], "a run that is not in the queue goes to its end"
-    second.release()
-    third.release()
+    assert not queue.take_slot("c")
+    assert queue.runs() == ["e", "c"], "a run that is not in the queue goes to its end"
 
 
-def test_a_worker_is_started_for_the_first_that_wait_and_for_no_more_than_there_are_slots(queue):
+def test_a_worker_is_started_for_the_first_that_wait_and_for_no_more_than_there_are_slots(queue, held):
     for name in "abcd":
         queue.join(name)
     claims = [queue.claim_next() for _ in range(2)]
     assert [run for run, _ in claims] == ["a", "b"]
     assert queue.claim_next() is None
     assert places(queue, "abcd") == [0, 0, 1, 2]
-    slot = queue.take_slot("a")
+    held("a")
+    assert queue.take_slot("a")
     claims[0][1].release()
     assert queue.claim_next() is None
     claims[1][1].release()
     assert queue.claim_next()[0] == "b", "whoever was to start it died: another may"
-    slot.release()
 
 
 def test_a_run_whose_last_worker_still_writes_waits_for_it(queue, tmp_path):
@@ -68,7 +81,7 @@ def test_a_run_whose_last_worker_still_writes_waits_for_it(queue, tmp_path):
     assert queue.claim_next()[0] == "a"
 
 
-def test_the_ticket_of_a_run_that_is_gone_holds_no_place(queue, tmp_path):
+def test_a_run_that_is_gone_holds_no_place(queue, tmp_path):
     for name in "abcd":
         queue.join(name)
     (tmp_path / "a").rmdir()
@@ -95,11 +108,11 @@ def test_the_queue_has_a_bound_that_a_worker_under_way_may_pass(queue, monkeypat
         queue.join(name)
     with pytest.raises(RunError, match="4 runs wait already, and no more may"):
         queue.join("e")
-    assert queue.take_slot("f") is None
+    assert not queue.take_slot("f")
     assert queue.runs() == list("abcdf")
 
 
-def test_what_may_not_wait_gets_no_ticket(queue):
+def test_what_may_not_wait_gets_no_place(queue):
     def refuse():
         raise RunError("it was started before")
 
@@ -108,15 +121,60 @@ def test_what_may_not_wait_gets_no_ticket(queue):
     assert queue.runs() == []
 
 
-def test_a_few_paused_runs_keep_their_process_and_the_others_do_not(queue, monkeypatch):
-    kept = [queue.take_pause(), queue.take_pause()]
-    assert all(kept)
-    assert queue.take_pause() is None
-    kept[0].release()
-    assert queue.take_pause() is not None
+def test_a_few_paused_runs_keep_their_process_and_the_others_do_not(queue, held, monkeypatch):
+    first, *_ = held(*"abcd")
+    assert [queue.take_slot("a"), queue.take_slot("b"), queue.take_slot("c")] == [True, True, False]
+    assert queue.take_pause("a")
+    assert queue.take_slot("c"), "a pause frees the slot"
+    assert [queue.take_pause("b"), queue.take_pause("c")] == [True, False]
+    first.release()
+    assert queue.take_pause("c")
     monkeypatch.setenv(MOST_PAUSES, "0")
-    assert queue.take_pause() is None
-    kept[1].release()
+    assert not queue.take_pause("d")
+
+
+def test_a_request_is_heard_once_the_last_one_counts_and_one_of_before_a_start_does_not(queue):
+    queue.ask("a", "pause")
+    queue.ask("a", "stop")
+    assert [queue.heard("b"), queue.heard("a"), queue.heard("a")] == [None, "stop", None]
+    queue.ask("a", "stop")
+    queue.join("a")
+    assert queue.heard("a") is None
+    with pytest.raises(RunError, match="request='rest' is unknown; it must be one of pause, resume, stop"):
+        queue.ask("a", "rest")
+
+
+def test_what_an_earlier_version_noted_in_files_is_taken_over(queue, tmp_path):
+    (tmp_path / ".queue").mkdir()
+    for number, name in enumerate("cab", 1):
+        (tmp_path / ".queue" / f"{number:020d}-{name}").touch()
+    (tmp_path / "d" / "paused").touch()
+    assert queue.runs() == list("cab")
+    assert queue.live(tmp_path / name for name in "abcde") == {tmp_path / name for name in "abcd"}
+    assert queue.presence("d").paused
+    queue.leave("d")
+    assert not Queue(tmp_path).presence("d").paused, "once"
+
+
+def killed(root, rows):
+    """Change the table until the process kills itself in the middle of a change."""
+    queue = Queue(root)
+    queue.join("a")
+    with queue._turn() as table:
+        table.execute("PRAGMA cache_size = 1")  # so that changes are on the disk before their end
+        table.execute("UPDATE queue SET place = NULL")
+        table.executemany(slots.JOIN, [(f"run {number}",) for number in range(rows)])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("rows", [1, 2_000])
+def test_a_process_killed_while_it_changes_the_table_changes_nothing_and_holds_up_nobody(queue, tmp_path, rows):
+    process = multiprocessing.get_context("fork").Process(target=killed, args=(tmp_path, rows))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    queue.join("b")
+    assert queue.runs() == ["a", "b"]
 
 
 def test_the_numbers_of_slots_and_pauses_are_set_or_follow_from_the_processors(monkeypatch):

@@ -13,9 +13,9 @@ import torch
 from tests.helpers.made_runs import made_run
 from tests.helpers.tiny_runs import SPEC, first_two, tiny_task
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.run_list import Bounds, RunList
 from transformer_core.training.runs.store.folder import DATABASE, KEPT, follow, is_held, making
-from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.runs.worker.session import Session
 from transformer_core.training.spec import DataSpec, Origin
 

@@ -28,6 +28,7 @@ from transformer_core.checkpoints import load
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.worker import recorder
 from transformer_core.training.runs.worker import session as session_module
 from transformer_core.training.runs.worker.layout_thread import LayoutThread, continued_layouts
@@ -167,7 +168,7 @@ def test_layouts_that_a_stop_leaves_out_come_when_the_run_goes_on(tmp_path, layo
     store = RunList(tmp_path).create(SPEC)
     worker = at_work(Session(store, tiny_task, first_two))
     wait_for(lambda: store.status().step == 15)
-    store.ask("stop")
+    runner().ask(store, "stop")
     worker.join()
     assert (store.status().state, store.status().n_frames) == ("stopped", 1)
     Session(store, tiny_task, first_two).work()

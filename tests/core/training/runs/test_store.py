@@ -9,8 +9,9 @@ import pytest
 from tests.helpers.tiny_runs import SPEC
 from transformer_core.training.runs.errors import FULL, RunError, in_words, without_paths, words_of
 from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.store.database import RunWriter, from_blob, to_blob
-from transformer_core.training.runs.store.records import Frame, Layout
+from transformer_core.training.runs.store.records import Frame, Layout, Presence
 from transformer_core.training.runs.store.run_store import RunStore
 
 
@@ -36,11 +37,30 @@ def test_a_run_that_has_not_begun_is_empty_and_says_so(store):
     for ask, words in (
         (store.model, "has no frame yet"),
         (store.tokenizer, "the tokenizer of run .* cannot be read"),
-        (lambda: store.ask("stop"), "has no worker that could stop"),
+        (lambda: runner().ask(store, "stop"), "has no worker that could stop"),
         (lambda: store.model(3), "the weights of frame 3 of run .* were not kept"),
     ):
         with pytest.raises(RunError, match=words):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("written", "presence", "seen"),
+    [
+        ("running", Presence(alive=True), "running"),
+        ("running", Presence(), "interrupted"),
+        ("running", Presence(starting=True, queue_place=3), "queued"),
+        ("stopped", Presence(starting=True), "starting"),
+        ("stopped", Presence(alive=True), "stopped"),
+        ("paused", Presence(alive=True), "paused"),
+        ("paused", Presence(paused=True), "paused"),
+        ("paused", Presence(), "interrupted"),
+    ],
+)
+def test_whether_a_run_is_alive_is_told_by_what_computes_it(store, writer, written, presence, seen):
+    writer.set_state(written)
+    status = RunStore(store.folder, lambda _: presence).status()
+    assert (status.state, status.alive, status.queue_place) == (seen, presence.alive, presence.queue_place)
 
 
 def test_a_folder_without_a_sound_spec_is_told_with_words(tmp_path):

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,20 @@ def open_reader(path: Path) -> sqlite3.Connection | None:
 
 def _connected(path: Path, options: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=SECONDS_TO_WAIT)
+
+
+def worker_of(folder: Path) -> int | None:
+    """Return the process id of a run's worker, or None.
+
+    Raises:
+        RunError: the database cannot be read.
+    """
+    with in_words("the run's database cannot be read"):
+        connection = open_reader(folder / DATABASE) if is_held(folder / LOCK) else None
+        if connection is None:
+            return None
+        with closing(connection):
+            return connection.execute("SELECT pid FROM status").fetchone()[0] or None
 
 
 def to_blob(array: np.ndarray) -> bytes:

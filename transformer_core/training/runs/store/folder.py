@@ -1,4 +1,4 @@
-"""The folder of a run: the names of its files, locks and requests, and deleting it in one piece.
+"""The folder of a run: the names of its files and locks, and deleting it in one piece.
 
 The operating system releases a lock when the process that holds it ends, even if it is killed.
 """
@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -31,10 +31,10 @@ ABOUT, SPEC, DATABASE, TOKENIZER = "run.json", "spec.json", "run.sqlite", "token
 ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "worker.lock"
 STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
 RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
-REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE = "request", "launch.lock", "paused", "kept", "followed", "reserve"
+LAUNCH, KEPT, FOLLOWED, RESERVE = "launch.lock", "kept", "followed", "reserve"
 RESERVED_NAMES = {
     *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE, START),
-    *(REQUEST, LAUNCH, PAUSED, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
+    *(LAUNCH, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
 }
 MAKING, LEAVING, MAKER = ".new-", ".old-", "maker.lock"
 ID = re.compile(r"[a-z0-9]{8,12}")
@@ -46,8 +46,6 @@ PATIENCE = 10.0
 MOST_BYTES_OF_DATA = 200 << 20
 RESERVED_BYTES, UNUSED, LONGEST_REASON = 1 << 18, b"\1", 2_000
 Data = bytes | Path
-Request = Literal["pause", "resume", "stop"]
-REQUESTS: tuple[Request, ...] = get_args(Request)
 
 
 def default_root() -> Path:
@@ -169,29 +167,6 @@ def hold(lock: Path, *, patience: float = PATIENCE) -> FileLock:
 def has_worker(folder: Path) -> bool:
     """Tell whether a worker holds the run, or is being started for it."""
     return is_held(folder / LAUNCH) or is_held(folder / LOCK)
-
-
-def leave_request(folder: Path, request: Request) -> None:
-    """Leave a request for the worker; a later one replaces it.
-
-    Raises:
-        RunError: the request is unknown, or the folder cannot be written.
-    """
-    if request not in REQUESTS:
-        raise RunError(f"request={request!r} is unknown; it must be one of {', '.join(REQUESTS)}")
-    with in_words("the request cannot be written"):
-        write_whole(folder / REQUEST, request)
-
-
-def take_request(folder: Path) -> Request | None:
-    """Remove the request that was left for the worker and return it, or None where there is none."""
-    taken = folder / f".{REQUEST}.taken"
-    try:
-        os.replace(folder / REQUEST, taken)
-        word = taken.read_text(encoding="utf-8")
-    except OSError:
-        return None
-    return next((request for request in REQUESTS if request == word), None)
 
 
 def reserve_room(folder: Path) -> None:

@@ -1,14 +1,33 @@
 """The records of a run, as pages and figures get them: status, curves, frames, layouts, points, estimate."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 State = Literal["queued", "starting", "running", "paused", "stopped", "finished", "failed", "interrupted"]
 Method = Literal["tsne", "pca"]
+Request = Literal["pause", "resume", "stop"]
+REQUESTS: tuple[Request, ...] = get_args(Request)
 ENDED = ("stopped", "finished", "failed", "interrupted")
 WISHED: dict[str, State] = {"pause": "paused", "stop": "stopped"}  # what a request leads to
+
+
+@dataclass(frozen=True)
+class Presence:
+    """How far a run is from computing, as what runs it knows; nothing of it is in the run's own folder.
+
+    Args:
+        alive: a worker has the run: it computes, or pauses and keeps what it has in memory.
+        starting: it waits for a worker, or one is being started for it.
+        queue_place: among those that wait, from 1; 0 where it does not wait.
+        paused: it was asked to pause, and has let its worker go.
+    """
+
+    alive: bool = False
+    starting: bool = False
+    queue_place: int = 0
+    paused: bool = False
 
 
 @dataclass(frozen=True)

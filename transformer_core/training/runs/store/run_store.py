@@ -4,7 +4,7 @@ Reading takes no lock that the worker waits for.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -20,30 +20,22 @@ from transformer_core.training.runs.errors import RunError, in_words, without_pa
 from transformer_core.training.runs.store.database import from_blob, open_reader
 from transformer_core.training.runs.store.folder import (
     DATABASE,
-    LAUNCH,
-    LOCK,
     LOG,
-    PAUSED,
     SPEC,
     TOKENIZER,
-    Request,
-    has_worker,
-    is_held,
-    leave_request,
     left_reason,
     owner_of,
     weights_file,
 )
 from transformer_core.training.runs.store.records import (
     ENDED,
-    WISHED,
     Curves,
     Frame,
     Layout,
+    Presence,
     Status,
     StoredPoints,
 )
-from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.make import held_out_of
 
@@ -58,13 +50,14 @@ class RunStore:
 
     Args:
         folder: the run's; its name is the run's id.
+        presence: tells how far the run in a folder is from computing, as a Runner does; by default nothing computes it.
 
     Raises:
         RunError: spec.json cannot be read; all methods raise it where the folder cannot be read.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Path, presence: Callable[[Path], Presence] = lambda _: Presence()) -> None:
+        self.folder, self._presence = Path(folder), presence
         self.id = self.folder.name
         try:
             with in_words(f"run {self.id} cannot be read"):
@@ -80,22 +73,22 @@ class RunStore:
         return owner_of(self.folder)
 
     def status(self) -> Status:
-        """Return the state of the run; while it has a ticket and no worker, the queue tells it and not its folder."""
-        has_ticket, launching = self.id in self._queue.runs(), is_held(self.folder / LAUNCH)
-        held = is_held(self.folder / LOCK)
+        """Return the state of the run; while it waits and has no worker, the queue tells it and not its folder."""
+        seen = self._presence(self.folder)
         rows = self._rows(
             "SELECT state, step, total_steps, epoch, seconds, seconds_left, message, 0,"
             " (SELECT COUNT(*) FROM frames WHERE published), updated FROM status"
         )
-        held = held or is_held(self.folder / LOCK)
-        found = Status(*rows[0], alive=held) if rows else Status("starting", alive=held)
-        if (launching or has_ticket) and (not held or found.state in ENDED):
-            place = 0 if launching else self._queue.place(self.id)
-            state = "queued" if place else "starting"
-            return replace(found, state=state, message="", queue_place=place, seconds_left=None)
-        if found.state in ENDED or (found.state == "paused" and (self.folder / PAUSED).exists()):
+        found = Status(*rows[0]) if rows else Status("starting")
+        if not seen.alive and found.state not in ENDED:
+            seen = self._presence(self.folder)  # a worker may have taken it meanwhile
+        found = replace(found, alive=seen.alive)
+        if seen.starting and (not seen.alive or found.state in ENDED):
+            state = "queued" if seen.queue_place else "starting"
+            return replace(found, state=state, message="", queue_place=seen.queue_place, seconds_left=None)
+        if found.state in ENDED or (found.state == "paused" and seen.paused):
             return replace(found, seconds_left=None)
-        if held:
+        if seen.alive:
             return found
         if rows and (reason := left_reason(self.folder)):
             return replace(found, state="failed", message=reason, seconds_left=None)
@@ -181,23 +174,6 @@ class RunStore:
         path = weights_file(self.folder, frame)
         return path if path.is_file() else None
 
-    def ask(self, request: Request) -> None:
-        """Ask the worker to pause, to resume or to stop; it does so within a second.
-
-        A run that waits or pauses without a worker does so at once; a Launcher resumes it.
-
-        Raises:
-            RunError: the run neither has a worker nor waits for one.
-        """
-        status = self.status()
-        if not has_worker(self.folder):
-            if status.state not in ("queued", "starting", "paused") or request == "resume":
-                raise RunError(f"run {self.id} has no worker that could {request}; it is {status.state}")
-            if self._queue.set_aside(self.id, replace(status, state=WISHED[request])):
-                return
-        with in_words("the worker cannot be asked"):
-            leave_request(self.folder, request)
-
     def model(self, frame: int | None = None) -> Bundle:
         """Return the model of a frame, by default of the last, in evaluation mode.
 
@@ -240,10 +216,6 @@ class RunStore:
         except (ValueError, RecursionError):
             raise RunError(f"run {self.id} cannot be read: its database is damaged: {text!r:.60} is not JSON") from None
 
-    @property
-    def _queue(self) -> Queue:
-        return Queue(self.folder.parent)
-
     @cached_property
     def _n_points(self) -> int:
         return self._rows("SELECT COUNT(*) FROM points")[0][0]
@@ -261,11 +233,6 @@ class RunStore:
                 return []
             with closing(connection):
                 return connection.execute(query, values).fetchall()
-
-    def worker(self) -> int | None:
-        """Return the process id of the run's worker, or None."""
-        rows = self._rows("SELECT pid FROM status") if is_held(self.folder / LOCK) else []
-        return rows[0][0] or None if rows else None
 
     def _last_words(self) -> str:
         try:

@@ -1,15 +1,16 @@
 """Control: listens for requests to pause, resume or stop, and writes the state that readers see.
 
-A request is a file and no row of the database, so that the database has one writer.
+A request is a row of the queue's table and none of the run's database, so that this has one writer.
 """
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.store.database import RunWriter
-from transformer_core.training.runs.store.folder import Request, take_request
-from transformer_core.training.runs.store.records import WISHED, State
+from transformer_core.training.runs.store.records import WISHED, Request, State
 
 SECONDS_BETWEEN_LOOKS = 0.1
 FINAL = ("finished", "failed", "stopped")
@@ -27,7 +28,7 @@ class Control:
 
     def __init__(self, folder: Path, writer: RunWriter) -> None:
         self.request: Request = "resume"
-        self._folder, self._writer = folder, writer
+        self._queue, self._run, self._writer = Queue(folder.parent), folder.name, writer
         self._phase: State = "starting"
         self._message = ""
         self._shown: tuple[State, str] | None = None
@@ -64,7 +65,9 @@ class Control:
 
     def _listen(self) -> None:
         while not self._ended.wait(SECONDS_BETWEEN_LOOKS):
-            heard = take_request(self._folder)
+            heard = None
+            with suppress(RunError):  # the table is looked at again
+                heard = self._queue.heard(self._run)
             with self._turn:
                 if heard and self.request != "stop":
                     self.request = heard

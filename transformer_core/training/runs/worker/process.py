@@ -35,9 +35,9 @@ from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.runs.errors import RunError, words_of
+from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.store.folder import LOG, START
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.runs.worker.build_run import TaskMaker
 from transformer_core.training.runs.worker.estimate import estimate
 from transformer_core.training.runs.worker.layout_thread import LayoutMaker, continued_layouts

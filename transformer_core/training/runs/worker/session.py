@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock
-
 from transformer_core.training.loop import DivergedError, TrainingStep
 from transformer_core.training.runs.errors import RunError, in_words, words_of
+from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.store.database import RunWriter, StepRow
 from transformer_core.training.runs.store.folder import (
     LOCK,
-    PAUSED,
     STATE,
     free_room,
     hold,
@@ -21,7 +19,6 @@ from transformer_core.training.runs.store.folder import (
     reserve_room,
 )
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import Queue
 from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, control_run, prepare
 from transformer_core.training.runs.worker.control import Control
 from transformer_core.training.runs.worker.finish_run import finish_run
@@ -159,13 +156,11 @@ class Session:
                 reserve_room(store.folder)
                 self._writer = RunWriter(store.folder)
                 self._writer.set_state("starting")
-                (store.folder / PAUSED).unlink(missing_ok=True)
         except BaseException:
             free_room(store.folder)
             self._lock.release()
             raise
         self.control = Control(store.folder, self._writer)
-        self._slot: FileLock | None = None
         self._prepared: Prepared | None = None
         self._progress: Progress | None = None
         self._layout_thread: LayoutThread | None = None
@@ -173,7 +168,7 @@ class Session:
     def work(self) -> None:
         """Train until the run ends, or pauses or waits without this process.
 
-        However that comes, the state is written, and the lock and the slot are released.
+        However that comes, the state is written, and the lock is released, and the slot with it.
         """
         told = True
         try:
@@ -184,7 +179,6 @@ class Session:
                 self._queue.leave(self._store.id)
         finally:
             self.control.close()
-            self._free_slot()
             self._writer.close()
             if told:
                 free_room(self._store.folder)
@@ -206,25 +200,15 @@ class Session:
             self._let_go()
 
     def _take_slot(self) -> None:
-        """Take a slot; where none is free, the run waits with a ticket, and no memory is held."""
-        self._slot = self._queue.take_slot(self._store.id)
-        if self._slot is None:
+        """Take a slot; where none is free, the run waits, and no memory is held."""
+        if not self._queue.take_slot(self._store.id):
             raise _LetGo
-
-    def _free_slot(self) -> None:
-        if self._slot is not None:
-            self._slot.release()
-            self._slot = None
 
     def _pause(self) -> None:
         """Wait while a pause is requested, an hour at most and as one of a few, since memory is held meanwhile."""
-        until, place = time.monotonic() + LONGEST_PAUSE, self._queue.take_pause()
-        try:
-            while self.control.request == "pause" and place is not None and time.monotonic() < until:
-                time.sleep(SECONDS_BETWEEN_LOOKS)
-        finally:
-            if place is not None:
-                place.release()
+        until, keeps = time.monotonic() + LONGEST_PAUSE, self._queue.take_pause(self._store.id)
+        while self.control.request == "pause" and keeps and time.monotonic() < until:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
         if self.control.request == "stop":
             raise _Stopped
         if self.control.request == "pause":
@@ -234,7 +218,6 @@ class Session:
         progress.keep_frame()
         while self._take(steps, progress):
             progress.save()
-            self._free_slot()
             self._pause()
             self._take_slot()
             progress.restart_clock()
@@ -287,7 +270,7 @@ class Session:
         if self.control.request == "stop":
             self._stop()
         elif self.control.request == "pause":
-            (self._store.folder / PAUSED).touch()
+            self._queue.let_go(self._store.id)
             self.control.enter("paused")
         else:
             self._queue.join(self._store.id)

@@ -1,0 +1,102 @@
+"""Runner: what computes runs. This machine's processes do; a cluster that has the same methods may take their place.
+
+Whatever computes a run writes steps, frames and layouts into its folder as they come (store/database.py), where a
+RunStore reads them; pages, exports and the film see the folder alone, and cannot tell where a run computes.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.launcher import Launcher
+from transformer_core.training.runs.store.folder import Data
+from transformer_core.training.runs.store.records import Estimate, Presence, Request
+from transformer_core.training.runs.store.run_store import RunStore
+from transformer_core.training.spec import RunSpec
+
+
+class Runner(Protocol):
+    """What computes runs; any number of threads and servers may ask it at once, and runs outlive them.
+
+    Raises:
+        RunError: all methods but presence, live and close raise it where what they need cannot be reached.
+    """
+
+    def warm(self) -> None:
+        """Get ready for a run or an estimate; return at once."""
+        ...
+
+    def require_room(self, root: Path) -> None:
+        """Raise RunError where too many runs of a folder wait for another to be started."""
+        ...
+
+    def start(self, store: RunStore) -> None:
+        """Start a run, or let it wait for its turn.
+
+        Raises:
+            RunError: it was started before, too many wait, or it cannot be started.
+        """
+        ...
+
+    def ask(self, store: RunStore, request: Request) -> None:
+        """Ask for a run to pause, to resume or to stop; it does so after its current step.
+
+        A run that waits, or pauses without a worker, does so at once. What has stopped, failed or died is resumed from
+        its last checkpoint, and goes on to the curve that it would have had.
+
+        Raises:
+            RunError: the run is in no state to do so, or cannot be reached.
+        """
+        ...
+
+    def end(self, folder: Path) -> None:
+        """Stop a run that may be unreadable; kill what does not stop within some seconds.
+
+        Raises:
+            RunError: it cannot be killed.
+        """
+        ...
+
+    def estimate(self, spec: RunSpec, data: Data | None = None) -> Estimate:
+        """Measure how long a run would take.
+
+        Args:
+            spec: the run's.
+            data: content of the file that spec.data.file names.
+
+        Raises:
+            RunError: the run cannot be made, or too many wait for estimates.
+        """
+        ...
+
+    def is_alive(self, folder: Path) -> bool:
+        """Tell whether a run computes, starts, waits or pauses."""
+        ...
+
+    def live(self, folders: Iterable[Path]) -> set[Path]:
+        """Return those of some runs' folders whose run is alive."""
+        ...
+
+    def presence(self, folder: Path) -> Presence:
+        """Return how far a run is from computing."""
+        ...
+
+    def look(self, root: Path) -> dict[str, RunError]:
+        """Go on with what waits in a folder of runs, now and from now on.
+
+        Returns:
+            The runs that cannot be started, with the reason; they wait no longer.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what is ready; runs go on."""
+        ...
+
+
+@lru_cache(maxsize=1)
+def runner() -> Runner:
+    """Return what computes this process's runs: the one place where that is chosen."""
+    return Launcher()
