@@ -27,8 +27,9 @@ from pages.sweep.plan import BASE, ONE, SEEDS, SHORT, TWO, Plan, base_of, cell_w
 from pages.train.form import estimate
 from pages.train.settings import label_of, value_word
 from transformer_core.training.runs.errors import RunError
+from transformer_core.training.runs.queue import most_runs
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.store.run_store import RunStore
-from transformer_core.training.runs.store.slots import most_runs
 from transformer_core.training.runs.sweep import Outcome, Sweep, outcome
 
 SECONDS_BETWEEN_LOOKS = 2.0
@@ -119,7 +120,7 @@ def _stop(found: Found) -> None:
     for store in (one for row in found for one in row if one is not None):
         if store.status().state in LIVE and may_change(store.owner):
             try:
-                store.ask("stop")
+                runner().ask(store, "stop")
             except RunError:
                 continue  # it ended meanwhile
 
@@ -375,8 +376,8 @@ SCRIPT = '''"""A sweep of Vitrine: it starts the runs that are missing, waits fo
 import json
 import time
 
-from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.store.records import ENDED
 from transformer_core.training.runs.sweep import Sweep, outcome
 from transformer_core.training.spec import RunSpec
@@ -386,12 +387,12 @@ ASKED = json.loads(r"""{asked}""")
 if __name__ == "__main__":
     values = {{name: tuple(some) for name, some in ASKED["values"].items()}}
     sweep = Sweep(RunSpec.from_json(json.dumps(ASKED["base"])), values, tuple(ASKED["seeds"]))
-    runs, launcher = RunList(), Launcher()
+    runs = RunList()
     for cell, row in zip(sweep.cells, sweep.find(runs.all())):
         for seed, store in zip(sweep.seeds, row):
             if store is None:
                 store = runs.create(sweep.spec(cell, seed))
-                launcher.start(store)
+                runner().start(store)
                 while store.status().state not in ENDED:
                     time.sleep(1)
     found = outcome(sweep, sweep.find(runs.all()))

@@ -40,8 +40,8 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
             raise ValueError("not measured here")
 
     monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.kit.runs.launcher", Launcher)
-    monkeypatch.setattr("pages.train.form.launcher", Launcher)
+    monkeypatch.setattr("pages.kit.runs.starter", Launcher)
+    monkeypatch.setattr("pages.train.form.starter", Launcher)
     return ids
 
 
