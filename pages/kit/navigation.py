@@ -39,7 +39,11 @@ SECTIONS = {
         "before": ":material/history:",
         "since": ":material/stairs_2:",
     },
-    "training": {"train": ":material/model_training:", "compare": ":material/compare_arrows:"},
+    "training": {
+        "one_step": ":material/step_over:",
+        "train": ":material/model_training:",
+        "compare": ":material/compare_arrows:",
+    },
     "lab": {"lab": ":material/science:", "my_model": ":material/upload_file:"},
 }
 HIDDEN = {"server": ":material/dns:"}  # reached by its address

@@ -68,7 +68,7 @@ class GradientProfile:
         return place, float(norms[place] / (np.nan_to_num(norms).max() or 1.0))
 
     def outcome(self, site: str) -> str:
-        """Tell whether the gradient "dies" in a layer (under a thousandth of the largest), "shrinks" (a tenth) or not."""
+        """Tell if the gradient "dies" in a layer (a thousandth of the largest), "shrinks" (a tenth), or "flows"."""
         share = self.smallest(site)[1]
         return "dies" if share < DEAD else "shrinks" if share < SMALL else "flows"
 

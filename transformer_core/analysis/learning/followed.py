@@ -1,7 +1,7 @@
 """One weight on its way through the optimizer: each number of the equation, and every rule beside the others.
 
-AdamW: Kingma and Ba 2015, algorithm 1, with the decay of Loshchilov and Hutter 2019, algorithm 2. Momentum: Sutskever et
-al. 2013, eq. 1. Muon: Jordan et al. 2024, with the scale of Liu et al. 2025, section 2.2.
+AdamW: Kingma and Ba 2015, algorithm 1, with the decay of Loshchilov and Hutter 2019, algorithm 2. Momentum: Sutskever
+et al. 2013, eq. 1. Muon: Jordan et al. 2024, with the scale of Liu et al. 2025, section 2.2.
 """
 
 import math

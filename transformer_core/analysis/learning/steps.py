@@ -5,6 +5,7 @@ Loshchilov and Hutter 2019; Jordan et al. 2024). Departures from a run: dropout 
 the batch is one text.
 """
 
+import math
 import threading
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -61,10 +62,15 @@ def lesson(*, prompt: Prompt, answer: int | str | None = None) -> Cases:
     if bundle.reader.asks == "next" and isinstance(answer, str):
         return _continued(prompt, answer)
     if answer is None and bundle.reader.asks != "words":
-        slot, cases = bundle.reader.required(prompt.encoding).slot, one_case(prompt=prompt, answer=0)
-        with torch.inference_mode():
-            answer = int(cases.log_probs(bundle.model(*cases.inputs))[0, slot].topk(2).indices[1])
+        answer = second_likeliest(prompt=prompt)
     return one_case(prompt=prompt, answer=answer)
+
+
+def second_likeliest(*, prompt: Prompt) -> int:
+    """Return the class or token that a model finds likeliest but one."""
+    slot, cases = prompt.bundle.reader.required(prompt.encoding).slot, one_case(prompt=prompt, answer=0)
+    with torch.inference_mode():
+        return int(cases.log_probs(prompt.bundle.model(*cases.inputs))[0, slot].topk(2).indices[1])
 
 
 def _continued(prompt: Prompt, target: str) -> Cases:
@@ -254,9 +260,23 @@ class After:
     norm: float
 
     @property
+    def chance_before(self) -> float:
+        """The probability of what should have been said, a geometric mean over its tokens."""
+        return math.exp(-self.before)
+
+    @property
+    def chance_after(self) -> float:
+        """The same after the step; 0 where the loss is not finite."""
+        return math.exp(-self.after) if math.isfinite(self.after) else 0.0
+
+    @property
     def outcome(self) -> str:
-        """Whether the loss fell ("falls"), rose ("overshoots"), or hardly moved ("stays": by less than 1 % of it)."""
-        if not abs(self.after - self.before) >= 0.01 * self.before and np.isfinite(self.after):
+        """Whether the loss fell ("falls"), rose ("overshoots"), hardly moved ("stays": by less than 1 % of it), or is no
+        finite number any more ("overflows").
+        """
+        if not math.isfinite(self.after):
+            return "overflows"
+        if not abs(self.after - self.before) >= 0.01 * self.before:
             return "stays"
         return "falls" if self.after < self.before else "overshoots"
 
@@ -297,9 +317,18 @@ class RateSweep:
         beyond = np.flatnonzero(~(self.losses <= self.start))
         return next((int(place) for place in beyond if place > self.best), -1)
 
+    def place(self, exponent: int) -> int:
+        """Return the place of a rate among all; ValueError where it is none of them."""
+        return self.exponents.tolist().index(exponent)
+
+    def side(self, exponent: int) -> str:
+        """Tell whether a rate is "below" the best one, "above" it, or the best ("at")."""
+        place = self.place(exponent)
+        return "below" if place < self.best else "above" if place > self.best else "at"
+
     def tenfold(self, exponent: int) -> str:
         """Tell what ten times a rate does to the loss: "lower", "higher" (not above the start) or "above" the start."""
-        place = int(np.flatnonzero(self.exponents == exponent)[0])
+        place = self.place(exponent)
         first, more = self.losses[place], self.losses[place + TENFOLD]
         return "lower" if more < first else "above" if not more <= self.start else "higher"
 
