@@ -271,9 +271,7 @@ class After:
 
     @property
     def outcome(self) -> str:
-        """Whether the loss fell ("falls"), rose ("overshoots"), hardly moved ("stays": by less than 1 % of it), or is no
-        finite number any more ("overflows").
-        """
+        """Whether the loss "falls", rises ("overshoots"), hardly moves ("stays": by less than 1 %), or "overflows"."""
         if not math.isfinite(self.after):
             return "overflows"
         if not abs(self.after - self.before) >= 0.01 * self.before:
