@@ -13,7 +13,7 @@ from pages.kit.header import View
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.number_format import markdown_table, percent, significant
 from pages.kit.waiting import awaited_or_why
-from pages.language import joined, section, strings, t
+from pages.language import joined, plain, section, strings, t
 from pages.one_step.asked import asked, can_step, show_target
 from pages.one_step.figures import about_powers, token_map
 from pages.room import Part
@@ -28,6 +28,7 @@ from transformer_core.analysis.learning.dying import (
     GradientProfile,
     dying_gradients,
 )
+from transformer_core.config import ModelConfig
 
 VARIANTS = {"orders": ORDERS, "softmax": tuple(map(str, TIMES)), "relu": tuple(map(str, SHIFTS))}
 SITE_OF_CAUSE = {"orders": "residual", "softmax": "scores", "relu": "pre_activation"}
@@ -62,6 +63,9 @@ VARIANT = Choice(
 def _show(view: View) -> None:
     """Show gradients by layer for each variant, a table of what decides it, and a map over the tokens of one."""
     if not can_step(view):
+        return
+    if not isinstance(view.bundle.config, ModelConfig):
+        st.info(t("one_step.needs_transformer", name=plain(view.bundle.name)), icon=":material/info:")
         return
     cause_place, target_place = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
     with cause_place:
