@@ -24,6 +24,7 @@ from pages.lab.page import LAB
 from pages.lifespan import guard, health_routes, lifespan, show_error
 from pages.masks.page import MASKS
 from pages.norm.page import NORM
+from pages.one_step.page import ONE_STEP
 from pages.positions.page import POSITIONS
 from pages.room import live_parts
 from pages.running_sign import running_routes
@@ -37,7 +38,7 @@ from pages.why.page import WHY
 ENTRY = Path(__file__).parent / "pages" / "entry.py"
 INPUT, INSIDE = (TOKENS, EMBEDDINGS, POSITIONS, MASKS), (ATTENTION, FEED_FORWARD, NORM, WHY)
 MODELS = (ENCODER, TRANSLATION, BERT, GPT, BEFORE)
-LIVE = live_parts((*INPUT, *INSIDE, *MODELS, LAB)) | {
+LIVE = live_parts((*INPUT, *INSIDE, *MODELS, ONE_STEP, LAB)) | {
     ("home", "verdict"): VERDICT.live,
     ("glass", "cell"): live_cell,
 }

@@ -53,6 +53,7 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
     "bert": ("bert", "tagger", "answerer"),
     **dict.fromkeys(("gpt", "since"), ("gpt",)),
     "before": ("seq2seq", "lm"),
+    "one_step": ("classifier", "gpt", "bert", "translation", "lm", "seq2seq"),
     "lab": ("classifier", "gpt", "bert", "translation", "lm", "seq2seq", "encoder"),
 }
 MOST_OPENED = 48  # models of all visitors

@@ -40,6 +40,7 @@ SECTIONS = {
         "since": ":material/stairs_2:",
     },
     "training": {
+        "one_step": ":material/step_over:",
         "train": ":material/model_training:",
         "compare": ":material/compare_arrows:",
         "sweep": ":material/grid_view:",

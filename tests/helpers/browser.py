@@ -206,6 +206,7 @@ PAGES = (
     "gpt",
     "before",
     "since",
+    "one_step",
 )
 MOST_LINES = 2
 FOLD = 800

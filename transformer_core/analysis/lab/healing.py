@@ -67,7 +67,7 @@ def heal_spec(
     if not isinstance(bundle.config, ModelConfig):
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}, and runs train Transformers alone")
     kept = tuple(code for code in changes if code[0] == "weights")
-    data, training = _built_in(bundle, steps) if run is None else _own(bundle, steps, run)
+    data, training = built_in(bundle, steps) if run is None else _own(bundle, steps, run)
     return RunSpec(
         name=(name.strip() or f"{bundle.name}, healed")[:LONGEST_NAME],
         data=data,
@@ -85,7 +85,12 @@ def _training(kind: str, batch_size: int, epochs: int) -> TrainConfig:
     return TrainConfig(learning_rate=rate, weight_decay=0.0, batch_size=batch_size, epochs=max(1, epochs))
 
 
-def _built_in(bundle: Bundle, steps: int) -> tuple[DataSpec, TrainConfig]:
+def built_in(bundle: Bundle, steps: int) -> tuple[DataSpec, TrainConfig]:
+    """Return the built-in data that suit a model, and how to train on them for about so many steps.
+
+    Raises:
+        ValueError: there are none for models of its kind, or with its classes.
+    """
     kind = bundle.kind
     if kind not in SOURCES:
         raise ValueError(
