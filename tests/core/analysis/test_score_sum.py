@@ -135,7 +135,7 @@ def test_the_score_is_the_models_own_and_a_cap_is_said(kind: str, name: str) -> 
     assert found.logit == pytest.approx(float(scores[found.answer] - scores[found.against]), abs=1e-5)
     assert found.likeliest.tolist() == scores.topk(len(found.likeliest)).indices.tolist()
     capped = name == "gemma2" and kind != "classifier"
-    assert (found.cap == 3.0) == (name == "gemma2")
+    assert (found.cap == 3.0) == capped
     assert (abs(found.score - found.logit) > 1e-3) == capped
 
 

@@ -62,6 +62,11 @@ class Place:
         return "decoder" if self.bundle.kind == "translation" else self.bundle.reader.stack
 
     @property
+    def cap(self) -> float | None:
+        """Of the words' scores; None without one, as of classes."""
+        return None if self.bundle.kind == "classifier" else self.bundle.config.logit_cap
+
+    @property
     def wiring(self) -> Wiring:
         """Which recorded tensor flows into which part of that stack."""
         return Wiring(self.bundle.config, crossing=self.bundle.kind == "translation")
@@ -107,7 +112,7 @@ class AskedScore:
     def of(self, scores: Tensor) -> Tensor:
         """Return the score, or the difference, of each copy, before a cap: (batch, outcome) to (batch,)."""
         mine = scores[:, list(self.signs)].cpu().double()  # (batch, answer)
-        if (cap := self.place.bundle.config.logit_cap) is not None:  # score to cap * tanh(score / cap)
+        if (cap := self.place.cap) is not None:  # score to cap * tanh(score / cap)
             mine = cap * torch.atanh((mine / cap).clamp(-1 + 1e-7, 1 - 1e-7))
         return mine @ torch.tensor(list(self.signs.values()), dtype=torch.float64)
 
@@ -197,9 +202,8 @@ def _scored(place: Place, opened: str) -> Scored:
     sites = [f"{stack}.embedding.*", f"{stack}.*.heads", f"{stack}.*.feed_forward.output", "*.inverse_*"]
     sites += [place.wiring.leaving(stack), "pooled"]
     short = max(ids.shape[1] for ids in place.inputs) <= MOST_KEPT
-    layers = (
-        range(bundle.config.n_layers) if short else [int(opened.split(".")[0].removeprefix("layer"))] * bool(opened)
-    )
+    every, one = range(bundle.config.n_layers), opened.partition(".")[0].removeprefix("layer")
+    layers = every if short else [int(one)] if one else []
     for layer in layers:
         sites += [f"{stack}.layer{layer}.*.{leaf}" for leaf in INSIDE]
         sites += [place.wiring.into(f"{stack}.layer{layer}.feed_forward")] * bool(bundle.config.n_experts)

@@ -162,8 +162,6 @@ def _inside(walk: Walk, expert: torch.nn.Module, scope: str) -> dict[str, Tensor
 
 def _opened_head(walk: Walk, attention: MultiHeadAttention, name: str, inner: list[str]) -> Opening:
     """Open a head into the tokens that it read, or one of these into the coordinates of its value."""
-    if not inner:
-        raise ValueError(f"part={name!r} must name a head of it, such as {name}.head0")
     head = number_in(inner[0], "head", attention.n_heads)
     scope, config = f"{walk.stack}.{name}", walk.asked.place.bundle.config
     kv, d_head = config.kv_head(head), attention.d_head

@@ -61,6 +61,8 @@ def opened_by(code: str) -> tuple[str, ...]:
     """Return the codes of what is open where a part is: itself and what it lies in, the outermost first."""
     layer, sublayer, inner = pieces_of(code)
     first = 0 if sublayer == "feed_forward" else 1  # of attention, it is its heads that have a share
+    if len(inner) < first:
+        raise ValueError(f"opened={code!r:.80} must name a head of it, such as {code:.80}.head0")
     return tuple(".".join((layer, sublayer, *inner[:end])) for end in range(first, len(inner) + 1))
 
 
@@ -115,7 +117,7 @@ def score_sum(
         logit=float(sum(sign * float(scores[one]) for one, sign in asked.signs.items())),
         norms=walk.norms,
         gates=walk.gates,
-        cap=at.bundle.config.logit_cap,
+        cap=at.cap,
         openings=tuple(opening_of(walk, code) for code in codes),
     )
 
