@@ -126,7 +126,8 @@ def _in_order(name: str) -> tuple[int, int, int, str]:
     """Return where a part stands: the embedding, then layer by layer, then the head."""
     first, *rest = name.split(".")
     if not first.startswith("layer"):
-        return (-1 if first == "embedding" else 1 << 20, 0, 0, name)
+        which = ("token", "position", "segment").index(rest[0]) if "bias" not in name else 3
+        return (-1 if first == "embedding" else 1 << 20, which, 0, name)
     inner = rest[1] if len(rest) > 1 else ""
     head = int(inner.removeprefix("head")) if inner.startswith("head") else 1 << 20 if inner else 0
     return int(first.removeprefix("layer")), SUBLAYERS.index(rest[0]), head, inner
