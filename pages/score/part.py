@@ -281,10 +281,9 @@ def _checked(opening: Opening) -> str:
             act = rf"{act}\cdot({_signed(numbers['up'])})"
         above = rf"h&={act}={_signed(numbers['activation'])}\\ "
         written = rf"&={_signed(numbers['activation'])}\cdot({_signed(numbers['written'])})"
-    total = float(opening.values.sum())
-    return (
-        f"{INNER_FORMULAS[opening.kind]}{written}={_check(total, opening.share, opening.difference, 'score.bar_says')}"
-    )
+    check = _check(float(opening.values.sum()), opening.share, opening.difference, "score.bar_says")
+    line = f"{INNER_FORMULAS[opening.kind]}{written}={check}"
+    return rf"\begin{{aligned}}{above}{line}\end{{aligned}}" if above else line
 
 
 def _held(found: ScoreSum) -> str:
@@ -310,7 +309,7 @@ def _ask_layer(view: View, drawing: Drawing) -> None:
         outcome = ("first", "middle", "last")[3 * (most - 1) // layers] if most else "embedding"
     name = asked_name(view, found)
     cover = ask_first(t("score.try_layer", name=plain(name)), options, name="score_layer", about=f"{view.name} {name}")
-    measured = t("score.layer_measured", stage=names[most], value=_signed(sums[most]), total=_signed(found.total))
+    measured = t("score.layer_measured", value=_signed(sums[most]), total=_signed(found.total))
     cover.judge(outcome, measured)
     with cover.picture():
         show_drawing(drawing)
