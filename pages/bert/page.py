@@ -1,4 +1,4 @@
-"""BERT: hidden words, layer by layer; pairs, segments, the tied matrix, the masking recipe; names and answers."""
+"""BERT: hidden words, layer by layer, why this word; pairs, segments, tied matrix, recipe; names, answers."""
 
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from pages.bert.pair import PAIR
 from pages.bert.recipe import RECIPE
 from pages.bert.segments import SEGMENTS
 from pages.bert.tied import TIED
+from pages.bert.why import WHY
 from pages.glass.box import under_the_glass
 from pages.kit.header import View, header
 from pages.room import Page, Part
@@ -34,7 +35,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
 BERT = Page(
     "bert",
     lambda: header(kinds=("bert", "tagger", "answerer"), example=EXAMPLE),
-    (*map(_of_bert, (FILL, LAYERS, TIED, RECIPE, PAIR, SEGMENTS)), NAMES, ANSWERS),
+    (*map(_of_bert, (FILL, LAYERS, WHY, TIED, RECIPE, PAIR, SEGMENTS)), NAMES, ANSWERS),
     glass=look_through,
 )
 

@@ -1,4 +1,4 @@
-"""Translation: greedy decoding word by word, cross-attention, beam search and teacher forcing."""
+"""Translation: greedy decoding word by word, cross-attention, why this word, beam search and teacher forcing."""
 
 from pages.glass.box import under_the_glass
 from pages.kit.header import View, header
@@ -10,6 +10,7 @@ from pages.translation.search import SEARCH
 from pages.translation.steps import STEPS
 from pages.translation.toy import TOY
 from pages.translation.translated import translated
+from pages.translation.why import WHY
 
 EXAMPLE = "A man in a red shirt is riding a horse."
 
@@ -22,7 +23,7 @@ def look_through(view: View, *, sites: tuple[str, ...]) -> None:
 TRANSLATION = Page(
     "translation",
     lambda: header(kinds=("translation",), example=EXAMPLE),
-    (STEPS, CROSS, BEAM, SEARCH, FORCED, TOY),
+    (STEPS, CROSS, WHY, BEAM, SEARCH, FORCED, TOY),
     sites=("decoder.*.cross_attention.*",),
     glass=look_through,
 )

@@ -18,12 +18,12 @@ from tests.helpers.browser import BUNDLE, download, large, settle, type_text, vi
 from tests.helpers.pages import minus
 from tests.helpers.reading import floats, metric, open_part, press, table_row, wait_link
 from transformer_core.analysis.encoder.layers import layer_verdicts
-from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
 from transformer_core.analysis.feed_forward.activations import own_activations
 from transformer_core.analysis.feed_forward.neurons import neurons
 from transformer_core.analysis.positions.sinusoids import step_as_rotation
 from transformer_core.analysis.stream.normalization import normed_vector
+from transformer_core.analysis.stream.score_sum import score_sum
 from transformer_core.analysis.why.scaling import WIDTHS, spread_by_width
 from transformer_core.analysis.words.bpe_merges import merge_step
 from transformer_core.analysis.words.sentence_vectors import sentence_vectors
@@ -256,10 +256,8 @@ def test_layers_a_class_and_a_second_sentence_have_the_librarys_numbers(page: Pa
     wait_painted(page, f"moves|{TEXT}")
 
     open_part(page, "encoder", "sum")
-    page.get_by_role("radio", name="positive").click()
-    total = f"{abs(logit_sum(**ASKED, target=1).total):.4f}"
+    total = f"{abs(score_sum(**ASKED).total):.4f}"
     expect(page.locator(".katex-html").filter(has_text=total).first).to_be_visible()
-    wait_link(page, encoder_of="1")
 
     open_part(page, "encoder", "edit")
     other = TEXT.replace("loved", "hated")

@@ -16,7 +16,6 @@ from transformer_core.analysis.encoder.calibration import (
 )
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts, read_reviews
 from transformer_core.analysis.encoder.linear_probes import fit_logistic, linear_probes
-from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import agreement_on_reviews
 from transformer_core.analysis.encoder.padded_mean import padded_mean
 from transformer_core.analysis.encoder.two_sentences import aligned, depth_of_parting, sentence_pair
@@ -66,23 +65,6 @@ def test_moves_are_the_traces_own(shape: dict) -> None:
     cosine = torch.cosine_similarity(before, after, dim=-1).numpy()
     np.testing.assert_allclose(np.cos(np.radians(found.angles[1])), cosine, atol=1e-5)
     assert found.moves[found.farthest] == found.moves.max()
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("target", [None, 0, 1])
-def test_bias_and_products_add_up_to_the_logit(shape: dict, target: int | None) -> None:
-    bundle = bundle_of(shape)
-    found = logit_sum(prompt=Prompt(bundle, TEXT, 12), target=target)
-    logits = read(bundle, bundle.tokenizer.encode(TEXT)).trace["class_logits"][0]
-    wanted = logits[found.winner] - logits[found.rival] if target is None else logits[target]
-    assert found.bias + found.products.sum() == pytest.approx(float(wanted), abs=1e-5)
-    assert found.total == pytest.approx(found.above + found.below + found.bias, abs=1e-9)
-    assert found.above >= 0 >= found.below
-    assert abs(found.difference) < 1e-5
-    np.testing.assert_allclose(found.products, found.vector * found.weight)
-    assert found.running[-1] == found.total
-    assert (np.sign(found.running[found.needed :]) == np.sign(found.total)).all()
-    assert found.needed == 0 or np.sign(found.running[found.needed - 1]) != np.sign(found.total)
 
 
 def test_equal_sentences_are_never_told_apart() -> None:
@@ -231,7 +213,6 @@ def test_a_model_that_reads_its_mean_gives_the_same_verdict() -> None:
 
 CALIBRATED = {"prompt": Prompt(reviewer(), "a", 12), "reviews": 10}
 REFUSED = [
-    (lambda: logit_sum(prompt=Prompt(small_bundle(), "a", 12), target=2), "target=2 must be from 0 to 1, or None"),
     (lambda: calibration(prompt=Prompt(small_bundle(), "a", 12), reviews=10), "glass tells no, yes"),
     (lambda: calibration(**CALIBRATED | {"reviews": 0}), "reviews="),
     (lambda: calibration(**CALIBRATED, bins=1), "bins="),

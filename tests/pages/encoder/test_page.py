@@ -20,10 +20,11 @@ from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.calibration import calibration
 from transformer_core.analysis.encoder.faithfulness import deletion, sanity_check
 from transformer_core.analysis.encoder.layers import layer_verdicts
-from transformer_core.analysis.encoder.logit_sum import logit_sum
 from transformer_core.analysis.encoder.measures import MEASURES, measures
 from transformer_core.analysis.encoder.padded_mean import padded_mean
 from transformer_core.analysis.encoder.two_sentences import sentence_pair
+from transformer_core.analysis.stream.asked_score import ALONE, RUNNER_UP
+from transformer_core.analysis.stream.score_sum import score_sum
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Classifier
@@ -71,19 +72,23 @@ def test_the_curve_and_its_numbers_are_the_librarys() -> None:
     assert f"{found.moves[found.farthest]:.2f}" in told(app)
 
 
-@pytest.mark.parametrize("of", ["margin", "0", "1"])
-def test_the_sum_adds_up_on_the_screen(of: str) -> None:
-    app = part("sum", encoder_of=of)
-    target = None if of == "margin" else int(of)
-    found = logit_sum(**arguments(), target=target)
-    (line,) = (latex.value for latex in app.latex)
-    for number in (found.above, found.below, found.bias, found.total, found.logit):
-        assert f"{number:+.4f}" in line
-    assert f"{found.above:+.4f}\\,{found.below:+.4f}\\,{found.bias:+.4f}" in line  # as the note tells their order
-    assert "e-" not in line
-    asks(app)[0].set_value("many").run()
+@pytest.mark.parametrize("of", ["runner", "alone"])
+@pytest.mark.parametrize("word", ["0", "1"])
+def test_the_sum_adds_up_on_the_screen(of: str, word: str) -> None:
+    app = part("sum", score_word=word, score_against=of, score_open="layer1.self_attention.head2.token3")
+    against = RUNNER_UP if of == "runner" else ALONE
+    found = score_sum(**arguments(), answer=int(word), against=against, opened="layer1.self_attention.head2.token3")
+    whole, of_head, of_token = (latex.value for latex in app.latex)
+    for number in (found.total, found.score):
+        assert f"{number:+.4f}" in whole
+    for line, opening in zip((of_head, of_token), found.openings, strict=True):
+        assert f"{opening.share:+.4f}" in line
+    assert f"{of_token.count('cdot')}" == "2"
+    app.button(key="score_to0").click().run()
+    assert "score_open" not in app.query_params
+    asks(app)[0].set_value("0").run()
     assert not app.exception
-    assert words("en")["encoder.needed_measured"].format(needed=found.needed, size=len(found.vector)) in told(app)
+    assert f"{found.total:+.4f}".replace("-", "−") in told(app).replace("-", "−")
 
 
 def test_the_word_is_predicted_and_integrated_gradients_checked() -> None:

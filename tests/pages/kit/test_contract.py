@@ -183,19 +183,19 @@ def opens_on_a_picture(app: AppTest, language: str, page: str, part: str) -> Non
 
 def test_an_open_picture_stays_open_for_another_text_and_in_a_link() -> None:
     app = run("encoder", encoder_part="sum", text="A dull film.")
-    asks(app)[0].set_value("few").run()
-    assert app.query_params["shown"] == "encoder_sum"
+    asks(app)[0].set_value("0").run()
+    assert app.query_params["shown"] == "score_layer"
     judged = [words("en")["try.right"], words("en")["try.wrong"].partition("{")[0]]
     assert any(said in element.value for said in judged for element in app.markdown)
     app.text_input(key="text@encoder").set_value("A lovely film.").run()
     assert asks(app)[0].value is None
     assert any(words("en")["try.shown"].partition("{")[0] in element.value for element in app.markdown)
     assert not any(said in element.value for said in judged for element in app.markdown)
-    linked = run("encoder", encoder_part="sum", text="A lovely film.", shown="encoder_sum")
+    linked = run("encoder", encoder_part="sum", text="A lovely film.", shown="score_layer")
     assert [element.value for element in linked.markdown] == [element.value for element in app.markdown]
-    app.button(key="hide_encoder_sum").click().run()
+    app.button(key="hide_score_layer").click().run()
     assert "shown" not in app.query_params
-    assert show_all(app).query_params["shown"] == "encoder_sum"
+    assert show_all(app).query_params["shown"] == "score_layer"
 
 
 @pytest.mark.parametrize("shown", ["<b>", "a" * 5_000, "nosuchpart.", "\u202e"])

@@ -1,0 +1,1 @@
+"""Why this word: the part of several pages that takes a score apart."""
