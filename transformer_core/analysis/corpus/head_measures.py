@@ -46,7 +46,7 @@ class CorpusHeads:
         bounds: (2, measure, head), of 95 % of resampled texts or sequences; copying is no estimate and has none
         chance: (measure, head), of a head that looks at everything it may see alike
         counts: (measure, head), over how many queries, words or answers
-        induces: (head,), as of Induction.counts; control: (head,), as there
+        induces: (head,), as of Induction; control: (head,), as there
         row_text, row_query, row_key: (head, row), the strongest rows of weights, one a text, -1 where there are fewer
         row_weight: (head, row), the greatest weight in that row; row_weights: (head, row, key), all of it
 
@@ -152,7 +152,7 @@ def heads_over_corpus(*, bundle: Bundle, among: Among = None, texts: int = 48, s
             induced.chance,
             induced.queries,
         )
-        induces, control = induced.counts, induced.control
+        induces, control = induced.induces, induced.control
     next(phases)
     off_texts = _texts_off(bundle, len(flat), len(encodings))
     if off_texts:
@@ -160,25 +160,25 @@ def heads_over_corpus(*, bundle: Bundle, among: Among = None, texts: int = 48, s
         values[one], bounds[:, one], counts[one], off_texts = _effects(bundle, off_texts, seed, among)
     list(phases)
     return CorpusHeads(
-        values,
-        bounds,
-        chance,
-        counts,
-        induces,
-        control,
-        *_strongest(bundle, readings, heads),
-        heads,
-        tuple(one.text for one in encodings),
-        tuple(one.labels for one in encodings),
-        tuple(one.target.labels for one in readings if one.target is not None),
-        cut,
-        left_out,
-        0 if induced is None else induced.sequences,
-        0 if induced is None else induced.shortest,
-        0 if induced is None else induced.longest,
-        off_texts,
-        copied.rows,
-        copied.there,
+        values=values,
+        bounds=bounds,
+        chance=chance,
+        counts=counts,
+        induces=induces,
+        control=control,
+        **_strongest(bundle, readings, heads),
+        heads=heads,
+        texts=tuple(one.text for one in encodings),
+        tokens=tuple(one.labels for one in encodings),
+        targets=tuple(one.target.labels for one in readings if one.target is not None),
+        cut=cut,
+        left_out=left_out,
+        sequences=0 if induced is None else induced.sequences,
+        shortest=0 if induced is None else induced.shortest,
+        longest=0 if induced is None else induced.longest,
+        off_texts=off_texts,
+        words=copied.rows,
+        all_words=copied.there,
     )
 
 
@@ -323,8 +323,8 @@ def _effects(bundle: Bundle, texts: int, seed: int, among: Among) -> tuple[np.nd
 
 def _strongest(
     bundle: Bundle, readings: Sequence[_Read], heads: Sequence[tuple[str, int, int]]
-) -> tuple[np.ndarray, ...]:
-    """Return text, query, key, weight and the whole row of each head's strongest rows, of each text at most one."""
+) -> dict[str, np.ndarray]:
+    """Return each head's strongest rows, of each text at most one, as CorpusHeads has them."""
     width = max(max(len(one.source), len(one.target or ())) for one in readings)
     greatest = np.full((len(heads), len(readings)), -1.0)
     queries, keys = np.full((2, *greatest.shape), -1)
@@ -352,4 +352,5 @@ def _strongest(
             if text >= 0:
                 found = readings[text].weights[kind][layer, head, query[place, row]]
                 rows[place, row, : len(found)] = found
-    return order, query, key, weight, rows
+    names = ("row_text", "row_query", "row_key", "row_weight", "row_weights")
+    return dict(zip(names, (order, query, key, weight, rows), strict=True))

@@ -65,7 +65,7 @@ class Induction:
             another text; bounds: (2, head), of 95 % of resampled sequences
         control, control_bounds: the same where the second half repeats nothing, at the same places
         chance: (head,), of a head that looks at everything it may see alike
-        counts: (head,), whether it is called an induction head: the lower bound is at least INDUCES_FROM, and above
+        induces: (head,), whether it is called an induction head: the lower bound is at least INDUCES_FROM, and above
             the control's upper bound
 
     Args:
@@ -78,7 +78,7 @@ class Induction:
     control: np.ndarray
     control_bounds: np.ndarray
     chance: np.ndarray
-    counts: np.ndarray
+    induces: np.ndarray
     sequences: int
     queries: int
     shortest: int
