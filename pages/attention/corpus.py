@@ -80,7 +80,7 @@ def _show(view: View) -> None:
     if answer is None:
         return
     place = _chosen(view, answer.value)
-    picture, head = st.columns([1.25, 1], gap="large")
+    picture, head = st.columns(2, gap="large")
     with picture:
         _show_heads(answer, across, up, place)
     with head:
