@@ -33,6 +33,7 @@ TOKENS_A_TEXT = 64
 OFF_TEXTS, FEWEST_OFF = 24, 4
 SEQUENCES, FEWEST_SEQUENCES = 32, 8
 TOKENS_A_SEQUENCE = 50
+Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # value, bounds, chance and count of each head
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class CorpusHeads:
         bounds: (2, measure, head), of 95 % of resampled texts or sequences; copying is no estimate and has none
         chance: (measure, head), of a head that looks at everything it may see alike
         counts: (measure, head), over how many queries, words or answers
-        induces: (head,), as of Induction; control: (head,), as there
+        induces: (head,), as of Induction
         row_text, row_query, row_key: (head, row), the strongest rows of weights, one a text, -1 where there are fewer
         row_weight: (head, row), the greatest weight in that row; row_weights: (head, row, key), all of it
 
@@ -65,7 +66,6 @@ class CorpusHeads:
     chance: np.ndarray
     counts: np.ndarray
     induces: np.ndarray
-    control: np.ndarray
     row_text: np.ndarray
     row_query: np.ndarray
     row_key: np.ndarray
@@ -131,41 +131,30 @@ def heads_over_corpus(*, bundle: Bundle, among: Among = None, texts: int = 48, s
     flat, phases = all_heads(bundle), counted(range(3))
     by_kind, n_heads = attentions(bundle), bundle.config.n_heads
     heads = tuple((kind, layer, head) for kind in by_kind for layer, head in np.ndindex(len(by_kind[kind]), n_heads))
-    values = np.full((len(MEASURES), len(flat)), np.nan)
-    bounds, chance, counts = np.stack((values, values)), values.copy(), np.zeros(values.shape, dtype=int)
-    put = {name: place for place, name in enumerate(MEASURES)}
+    none = np.full(len(flat), np.nan)
     next(phases)
     encodings, cut, left_out = _within(bundle, *texts_read(bundle, texts, seed, among))
     readings = [_read(bundle, one) for one in counted(encodings)]
-    for name, found in _looked_at(bundle, readings).items():
-        values[put[name]], bounds[:, put[name]], chance[put[name]], counts[put[name]] = found
+    found = dict.fromkeys(MEASURES, _nothing(len(flat))) | _looked_at(bundle, readings)
     copied = copying_scores(bundle=bundle)
-    values[put["copying"]], counts[put["copying"]] = copied.score, copied.rows
+    found["copying"] = copied.score, np.stack((none, none)), none, np.full(len(flat), copied.rows)
     next(phases)
     induced = _induction(bundle, seed)
-    induces, control = np.zeros(len(flat), dtype=bool), np.full(len(flat), np.nan)
     if induced is not None:
-        one = put["induction"]
-        values[one], bounds[:, one], chance[one], counts[one] = (
-            induced.score,
-            induced.bounds,
-            induced.chance,
-            induced.queries,
-        )
-        induces, control = induced.induces, induced.control
+        found["induction"] = induced.score, induced.bounds, induced.chance, np.full(len(flat), induced.queries)
     next(phases)
     off_texts = _texts_off(bundle, len(flat), len(encodings))
     if off_texts:
-        one = put["effect"]
-        values[one], bounds[:, one], counts[one], off_texts = _effects(bundle, off_texts, seed, among)
+        change, bounds, answers, off_texts = _effects(bundle, off_texts, seed, among)
+        found["effect"] = change, bounds, none, np.full(len(flat), answers)
     list(phases)
+    parts = [np.stack(part) for part in zip(*(found[name] for name in MEASURES), strict=True)]
     return CorpusHeads(
-        values=values,
-        bounds=bounds,
-        chance=chance,
-        counts=counts,
-        induces=induces,
-        control=control,
+        values=parts[0],
+        bounds=parts[1].transpose(1, 0, 2),
+        chance=parts[2],
+        counts=parts[3],
+        induces=np.zeros(len(flat), dtype=bool) if induced is None else induced.induces,
         **_strongest(bundle, readings, heads),
         heads=heads,
         texts=tuple(one.text for one in encodings),
@@ -226,11 +215,9 @@ def _seen_and_places(bundle: Bundle, one: _Read, kind: str) -> tuple[np.ndarray,
     return seen, places & seen
 
 
-def _looked_at(
-    bundle: Bundle, readings: Sequence[_Read]
-) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+def _looked_at(bundle: Bundle, readings: Sequence[_Read]) -> dict[str, Found]:
     """Return value, bounds, chance and count of the measures of weights, each of all heads."""
-    parts: dict[str, list[tuple[np.ndarray, ...]]] = {name: [] for name in (*PLACES, "entropy", "distance")}
+    parts: dict[str, list[Found]] = {name: [] for name in (*PLACES, "entropy", "distance")}
     for kind in readings[0].weights:
         n_heads = readings[0].weights[kind][..., 0, 0].size
         tallies: list[Tally] = []
@@ -273,7 +260,12 @@ def _distance(weights: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, float]
     return far, float(((apart * seen).sum(-1)[several] / keys[several]).sum())
 
 
-def _ratio(sums: np.ndarray, counts: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, ...]:
+def _nothing(n_heads: int) -> Found:
+    none = np.full(n_heads, np.nan)
+    return none, np.stack((none, none)), none, np.zeros(n_heads, dtype=int)
+
+
+def _ratio(sums: np.ndarray, counts: np.ndarray, uniform: np.ndarray) -> Found:
     """Return sum over sum with its bounds, that of a uniform head, and the count; nan where nothing counts.
 
     Shapes:
@@ -281,8 +273,7 @@ def _ratio(sums: np.ndarray, counts: np.ndarray, uniform: np.ndarray) -> tuple[n
     """
     total, n_heads = float(counts.sum()), sums.shape[1]
     if not total:
-        none = np.full(n_heads, np.nan)
-        return none, np.stack((none, none)), none, np.zeros(n_heads, dtype=int)
+        return _nothing(n_heads)
     chance = np.full(n_heads, uniform.sum() / total)
     return sums.sum(0) / total, ratio_bounds(sums, counts), chance, np.full(n_heads, int(total))
 
