@@ -82,7 +82,7 @@ def _show(view: View) -> None:
     place = _chosen(view, answer.value)
     picture, head = st.columns(2, gap="large")
     with picture:
-        _show_heads(answer, across, up, place)
+        _show_heads(view, answer, across, up, place)
     with head:
         _show_measures(view, answer.value, place)
     _show_rows(view, answer.value, place)
@@ -98,7 +98,7 @@ def _chosen(view: View, found: CorpusHeads) -> int:
     return found.place(KIND.read(view), LAYER.read(view), HEAD.read(view))
 
 
-def _show_heads(answer: Answer[CorpusHeads], across: str, up: str, place: int) -> None:
+def _show_heads(view: View, answer: Answer[CorpusHeads], across: str, up: str, place: int) -> None:
     """Show all heads by both measures, and say what was read and what was left out."""
     found = answer.value
     axes = [MEASURES.index(across), MEASURES.index(up)]
@@ -114,8 +114,8 @@ def _show_heads(answer: Answer[CorpusHeads], across: str, up: str, place: int) -
         def choose(one: int) -> None:
             kind, layer, head = found.heads[one]
             on_head(layer, head)
-            if kind != KIND.read():
-                KIND.take(kind)
+            if kind != KIND.read(view):
+                KIND.take(kind, view)
 
         label = t("attention.corpus_label", across=t(f"measure.{across}"), up=t(f"measure.{up}"))
         clickable(chart, answer, key="corpus_heads", stem="heads_over_corpus", label=label, on_place=choose)
