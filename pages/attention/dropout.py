@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from pages.attention.figures import dropped_figure
+from pages.attention.figures import side_by_side
 from pages.figures.charts import HUES
 from pages.figures.curves import Side, curves
 from pages.kit.asking import Answer
@@ -69,8 +69,9 @@ def _show(view: View, answer: Answer[DroppedWeights], share: str, version: str) 
         titles = options_of("attention.dropout_{}", ("none", "one", "mean"), draws=int(found.counts[-1]))
         words = strings("axis") | titles | {"weight": t("quantity.weights")}
         labels = view.encoding.labels
-        matrices = (found.weights, found.draw, found.mean)
-        figure = dropped_figure(matrices, labels, words, strings("matrix"), version=version + view.encoding.text)
+        matrices = {"none": found.weights, "one": found.draw, "mean": found.mean}
+        of_file = {"filename": "attention_dropout", "version": version + view.encoding.text}
+        figure = side_by_side(matrices, labels, words, strings("matrix"), **of_file)
         show_matrix(figure, answer, key="attention_dropped")
         export_matrix(figure, answer, key="attention_dropped")
         _outcome(view, found)

@@ -24,26 +24,25 @@ HEIGHT = 360
 MOST_NAMED = 48
 
 
-def dropped_figure(
-    matrices: tuple[np.ndarray, np.ndarray, np.ndarray],
+def side_by_side(
+    matrices: Mapping[str, np.ndarray],
     labels: Sequence[str],
     words: Mapping[str, str],
     ui: Mapping[str, str],
     *,
+    filename: str,
     version: str,
 ) -> MatrixFigure:
-    """Draw one head's weights, one draw of dropout, and the mean over all draws, on one scale.
+    """Draw one head's weights several times on one scale, such as without dropout and in a draw of it.
 
     Shapes:
-        matrices: (query_pos, key_pos) each
+        matrices: (query_pos, key_pos) each, by name
 
     Args:
-        words: query, key, none, one, mean, weight.
+        words: query, key, weight, and the title of each matrix by its name.
     """
-    scale = Scale.of("count", *matrices)
-    panels = (
-        Panel(name, words[name], matrix, scale) for name, matrix in zip(("none", "one", "mean"), matrices, strict=True)
-    )
+    scale = Scale.of("count", *matrices.values())
+    panels = (Panel(name, words[name], matrix, scale) for name, matrix in matrices.items())
     return MatrixFigure(
         tuple(panels),
         Axis(words["query"], tuple(labels)),
@@ -52,7 +51,7 @@ def dropped_figure(
         role="weights",
         detail="exact",
         quantity=words["weight"],
-        filename="attention_dropout",
+        filename=filename,
         version=version,
     )
 

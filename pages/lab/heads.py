@@ -19,6 +19,7 @@ from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.number_format import minus
+from pages.kit.text_set import show_set
 from pages.kit.waiting import awaited, awaited_or_why
 from pages.lab.figures import head_scatter, on_off_board
 from pages.lab.outcome import (
@@ -34,7 +35,6 @@ from pages.lab.outcome import (
     show_words,
     signed_nats,
 )
-from pages.lab.text_set import show_set
 from pages.language import joined, plain, strings, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import Code

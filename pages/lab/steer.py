@@ -11,6 +11,7 @@ from pages.kit.experiment import experiment, say
 from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.models import open_bundle
+from pages.kit.text_set import show_set
 from pages.kit.verdict import class_word
 from pages.kit.waiting import awaited
 from pages.lab.outcome import (
@@ -26,7 +27,6 @@ from pages.lab.outcome import (
     show_on_set,
     show_words,
 )
-from pages.lab.text_set import show_set
 from pages.language import joined, plain, t
 from pages.room import Part
 from transformer_core.analysis.lab.changes import Code, streams

@@ -13,11 +13,11 @@ from pages.kit.models import OF_RUN, called, open_bundle
 from pages.kit.navigation import open_page
 from pages.kit.number_format import percent
 from pages.kit.runs import begin_run, find_run, follow, refuse_read_only
+from pages.kit.text_set import show_set
 from pages.kit.waiting import awaited_or_why
 from pages.lab.edits import EDITS, add_edit, changes_of_weights, edits_in_words, narrow_name, short_name, show_edits
 from pages.lab.outcome import ask_effect, can_answer, measured, show_answer, show_effect, show_on_set, show_words
 from pages.lab.table import MATRIX, full_rank, show_matrix, show_tables
-from pages.lab.text_set import show_set
 from pages.language import joined, plain, strings, t
 from pages.room import Part
 from pages.serving.owners import may_change

@@ -197,3 +197,28 @@ def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(pag
     press(page, canvas, "Home", *["ArrowUp"] * 40, *["ArrowDown"] * 9, "Enter")
     wait_painted(page, f"1.1|{TEXT}")
     wait_link(page, layer="1", head="1")
+
+
+def test_a_head_over_a_corpus_is_tapped_and_its_row_is_the_same_on_the_text_alone(page: Page, address: str) -> None:
+    visit(page, address, "attention", attention_part="corpus", corpus_texts="12", lang="en")
+    row = page.locator(".looked").first
+    expect(row).to_be_visible()
+    rest(page)
+    before = page.get_by_role("heading", name="looks most sharply").inner_text()
+    page.get_by_role("combobox", name="Up").click()
+    page.get_by_role("option", name="Entropy", exact=True).click()
+    wait_link(page, corpus_up="entropy")
+    rest(page)
+    dots = page.locator(".role-mark path[aria-roledescription=point]")
+    dots.nth(dots.count() - 6).click(force=True)  # the last one is the ring around the chosen head
+    expect(page.get_by_role("heading", name="looks most sharply")).not_to_have_text(before)
+    rest(page)
+    said = page.get_by_text("with a weight of").first.inner_text()
+    found = re.search(r"position (\d+)\) looks at .*position (\d+)\) with a weight of (\d\.\d+)", said)
+    assert found is not None, said
+    query, key, weight = int(found[1]), int(found[2]), float(found[3])
+    page.get_by_role("button", name="Open in All heads").first.click()
+    wait_link(page, attention_part="heads", cell=f"{query}.{key}")
+    rest(page)
+    large(page).locator(".vm-tool-table").click()
+    assert abs(table_row(large(page), query)[key] - weight) < 1e-3

@@ -2,12 +2,15 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.attention.corpus import written
+from pages.attention.induction import how_many, rises
 from pages.figures.heads import STEP_NAMES
 from pages.kit.asking import ask
 from pages.kit.models import open_bundle
@@ -19,12 +22,14 @@ from transformer_core.analysis.attention.head_ablation import head_effects, with
 from transformer_core.analysis.attention.heads import Ablation
 from transformer_core.analysis.attention.occlusion import Substitute, verdict_evidence
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of_reviews, tendencies_of_text
+from transformer_core.analysis.corpus.head_measures import MEASURES, heads_over_corpus
+from transformer_core.analysis.corpus.induction_learned import induction_learned
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 
 TEXT = "The film was not good, but I loved the ending and the music."
-PARTS = ("heads", "arcs", "flow", "tendencies", "effect")
+PARTS = ("heads", "arcs", "flow", "tendencies", "effect", "corpus")
 
 
 def asked(text: str = TEXT) -> dict:
@@ -186,7 +191,52 @@ def test_effects_are_shown_after_the_prediction_and_are_the_models(language: str
         assert minus(f"{100 * found.change[layer, head]:+.3f}") in told(app)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_heads_over_a_corpus_show_the_chosen_heads_measures_and_its_rows(language: str) -> None:
+    app = part("corpus", lang=language, layer="0", head="3", corpus_texts="12", corpus_induction_open="true")
+    assert not app.exception
+    found = heads_over_corpus(bundle=open_bundle("sentiment"), among="built_in", texts=12)
+    place = found.place("encoder", 0, 3)
+    for at, name in enumerate(MEASURES):
+        said = f"| {words(language)[f'measure.{name}']} | {written(name, float(found.values[at, place]))} |"
+        assert said in told(app), name
+    rows = [one.proto.body for one in app.get("html") if 'class="looked"' in one.proto.body]
+    assert len(rows) == 5
+    assert f"{np.nanmax(found.row_weights[place, 0]):.2f}" in rows[0]
+    asks(app)[0].set_value("none").run()
+    assert words(language)["try.right"] in told(app)
+    assert f"{np.nanmax(found.values[0]):.3f}" in told(app)
+    app.button(key="corpus_open_1").click().run()
+    assert app.session_state["attention_part@attention"] == "heads"
+    assert app.text_input[0].value == found.texts[found.row_text[place, 1]]
+    assert app.query_params["cell"] in ((cell := f"{found.row_query[place, 1]}.{found.row_key[place, 1]}"), [cell])
+    heads = read(open_bundle("sentiment"), open_bundle("sentiment").tokenizer.encode(app.text_input[0].value))
+    weights = heads.trace["encoder.layer0.self_attention.weights"][0, 3]
+    seen = float(weights[found.row_query[place, 1], found.row_key[place, 1]])
+    assert seen == pytest.approx(float(found.row_weight[place, 1]), abs=1e-5)
+
+
+@pytest.mark.parametrize(("count", "option"), [(0, "none"), (1, "one"), (2, "several"), (9, "several")])
+def test_how_many_heads_induce_is_said_by_their_number(count: int, option: str) -> None:
+    assert how_many(count) == option
+
+
+@pytest.mark.parametrize(
+    ("scores", "appears", "option"),
+    [
+        ([0.0, 0.0, 0.0, 0.0, 0.6, 0.7], 200, "sudden"),
+        ([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 200, "steady"),
+        ([0.0, 0.1, 0.2], -1, "never"),
+    ],
+)
+def test_a_rise_is_called_by_its_steepest_part(scores: list[float], appears: int, option: str) -> None:
+    found = induction_learned(steps=1)
+    induction = np.array(scores)[:, None, None]
+    assert rises(replace(found, induction=induction, layer=0, head=0, appears=appears)) == option
+
+
 EXPORTS = {
+    "corpus": {"corpus_heads"},
     "heads": {"heads", "head_large"},
     "arcs": {"arcs"},
     "flow": {"entropy", "entropy_tokens", "rollout", "led", "hidden"},

@@ -98,7 +98,7 @@ ODD = (
 )
 
 
-LONG_BOXES = ("positions_beyond_open", "refit_open")
+LONG_BOXES = ("corpus_learned_open", "positions_beyond_open", "refit_open")
 
 
 class Names(set[str]):

@@ -52,7 +52,7 @@ TEXT = "a glass box rings"
 KINDS = ("classifier", "bert", "gpt", "encoder", "tagger", "answerer")
 PARTS = {
     "home": ("",),
-    "attention": ("heads", "arcs", "flow", "tendencies", "effect"),
+    "attention": ("heads", "arcs", "flow", "tendencies", "effect", "corpus"),
     "feed_forward": ("curves", "neurons", "swap"),
     "norm": ("vector", "residual"),
     "embeddings": ("sentence", "row", "neighbours", "map"),

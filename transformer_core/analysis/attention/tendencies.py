@@ -60,17 +60,21 @@ def places_of(encoding: Encoding, real: np.ndarray) -> np.ndarray:
     first[:, 0] = True
     word = ~special
     again = (ids[:, None] == ids[None, :]) & word[:, None] & word[None, :] & ~here
-    pairs = zip(encoding.tokens, encoding.labels, strict=True)
-    marks = np.array([token == SEP or _is_punctuation(label) for token, label in pairs])
     places = [
         np.eye(n, k=-1, dtype=bool),
         np.eye(n, k=1, dtype=bool),
         first & ~here,
         here,
         again,
-        marks[None, :] & ~here,
+        is_mark(encoding)[None, :] & ~here,
     ]
     return np.stack(places) & real[:, None] & real[None, :]
+
+
+def is_mark(encoding: Encoding) -> np.ndarray:
+    """Return which tokens are punctuation or [SEP]. # (pos,)"""
+    pairs = zip(encoding.tokens, encoding.labels, strict=True)
+    return np.array([token == SEP or _is_punctuation(label) for token, label in pairs])
 
 
 def _is_punctuation(label: str) -> bool:
@@ -78,37 +82,60 @@ def _is_punctuation(label: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tally:
-    """Sums over the queries of one sentence, and how many queries each sum has."""
+class Tally:
+    """Sums over the queries of one sentence, and how many queries each sum has.
 
-    weights: np.ndarray  # (layer, head, place)
-    uniform: np.ndarray  # (place,)
-    queries: np.ndarray  # (place,)
-    entropy: np.ndarray  # (layer, head)
+    Shapes:
+        weights: (layer, head, place), the sum of the weights on a place; uniform: (place,), of a head that looks at all
+            that it may see alike; queries: (place,)
+        entropy: (layer, head), the sum of shares of the maximum
+
+    Args:
+        rows: queries that see more than one key.
+    """
+
+    weights: np.ndarray
+    uniform: np.ndarray
+    queries: np.ndarray
+    entropy: np.ndarray
     rows: int
 
 
-def _tally(weights: np.ndarray, encoding: Encoding, padding: int, causal: bool) -> _Tally:
+def seen_by(encoding: Encoding, padding: int, causal: bool) -> np.ndarray:
+    """Return which keys each query may see. # (query_pos, key_pos)"""
     real = real_positions(encoding, padding)
-    seen = np.outer(real, real) & np.tri(len(real), k=0 if causal else len(real), dtype=bool)  # (query_pos, key_pos)
+    return np.outer(real, real) & np.tri(len(real), k=0 if causal else len(real), dtype=bool)
+
+
+def tally(weights: np.ndarray, places: np.ndarray, seen: np.ndarray) -> Tally:
+    """Sum one sentence's weights over its queries.
+
+    Shapes:
+        weights: (layer, head, query_pos, key_pos); places: (place, query_pos, key_pos); seen: (query_pos, key_pos)
+    """
     keys = seen.sum(-1)  # (query_pos,)
-    places = (places_of(encoding, real) & seen).astype(np.float64)  # (place, query_pos, key_pos)
+    places = (places & seen).astype(np.float64)
     asked = places.any(-1)  # (place, query_pos)
     on_places = np.einsum("lhqk,pqk->lhp", weights.astype(np.float64), places, optimize=True)
     uniform = (places.sum(-1) / keys.clip(min=1)).sum(-1)
     several = keys > 1
     shares = entropy(weights)[..., several] / np.log(keys[several])
-    return _Tally(on_places, uniform, asked.sum(-1).astype(np.float64), shares.sum(-1), int(several.sum()))
+    return Tally(on_places, uniform, asked.sum(-1).astype(np.float64), shares.sum(-1), int(several.sum()))
 
 
-def _scored(tallies: Sequence[_Tally]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _tally(weights: np.ndarray, encoding: Encoding, padding: int, causal: bool) -> Tally:
+    places = places_of(encoding, real_positions(encoding, padding))
+    return tally(weights, places, seen_by(encoding, padding, causal))
+
+
+def _scored(tallies: Sequence[Tally]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return scores, weights and uniform over all queries of these sentences."""
-    queries = np.sum([tally.queries for tally in tallies], axis=0)  # (place,)
+    queries = np.sum([one.queries for one in tallies], axis=0)  # (place,)
     with np.errstate(invalid="ignore", divide="ignore"):
-        weights = np.sum([tally.weights for tally in tallies], axis=0) / queries  # (layer, head, place)
-        uniform = np.sum([tally.uniform for tally in tallies], axis=0) / queries  # (place,)
-    rows = max(sum(tally.rows for tally in tallies), 1)
-    broad = np.sum([tally.entropy for tally in tallies], axis=0) / rows  # (layer, head)
+        weights = np.sum([one.weights for one in tallies], axis=0) / queries  # (layer, head, place)
+        uniform = np.sum([one.uniform for one in tallies], axis=0) / queries  # (place,)
+    rows = max(sum(one.rows for one in tallies), 1)
+    broad = np.sum([one.entropy for one in tallies], axis=0) / rows  # (layer, head)
     return np.concatenate([weights - uniform, broad[..., None]], axis=-1), weights, uniform
 
 
@@ -130,7 +157,7 @@ def tendencies_of(
         raise ValueError("encodings=() must hold at least one sentence")
     tallies = [_tally(one, encoding, padding, causal) for one, encoding in zip(weights, encodings, strict=True)]
     scores, mean_weights, uniform = _scored(tallies)
-    return Tendencies(scores, mean_weights, uniform, np.stack([_scored([tally])[0] for tally in tallies]))
+    return Tendencies(scores, mean_weights, uniform, np.stack([_scored([one])[0] for one in tallies]))
 
 
 def tendencies_of_text(*, prompt: Prompt) -> Tendencies:

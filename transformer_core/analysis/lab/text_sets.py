@@ -137,6 +137,31 @@ def measured_cases(bundle: Bundle, count: int = 48, seed: int = 0, among: Among 
     return with_answers(bundle, encodings, [_nexts(encoding) for encoding in encodings])
 
 
+def texts_read(
+    bundle: Bundle, count: int = 48, seed: int = 0, among: Among = None
+) -> tuple[list[Encoding], list[bool]]:
+    """Return texts as a model reads them, and which were cut; a model that answers nothing reads, too.
+
+    A text that is longer than what is read of it is cut: the encoding's own text gives the same tokens.
+
+    Args:
+        count, seed, among: as of measured_cases; a set's answers are not asked for.
+
+    Raises:
+        ValueError: as of measured_cases.
+    """
+    found: list[Encoding] = []
+    shortened: list[bool] = []
+    for one in _encoded(bundle, list(_texts_among(bundle, count, seed, among)), among):
+        cut = one.text[: one.offsets[one.own[-1]][1]] if one.own and one.truncated else one.text
+        read = bundle.tokenizer.encode(cut, max_len=bundle.config.max_len) if one.truncated else one
+        if len(read.own) >= 2:
+            found.append(read)
+            shortened.append(bool(one.truncated))
+    _require_known(bundle, found, among)
+    return found, shortened
+
+
 def _texts_among(bundle: Bundle, count: int, seed: int, among: Among) -> dict[str, str | int | None]:
     """Return so many texts with their answers."""
     if among == "held_out" and bundle.read_held_out is None:

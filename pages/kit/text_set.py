@@ -1,4 +1,4 @@
-"""The set of texts that the Lab measures on: a run's own held-out ones, built-in ones, or a person's own."""
+"""The set of texts that something is measured on: those that a run held out, built-in ones, or those of a person."""
 
 import streamlit as st
 
@@ -35,7 +35,10 @@ def show_set(view: View) -> Among:
         if texts is None:
             st.info(t(f"lab.set_missing_{kind}"), icon=":material/info:")
             return None
-        among = answered_by(view.bundle, texts.rows)
+        if view.bundle.reader.asks is None:  # what has no answers is read
+            among: Among = tuple((text, None) for text, _ in texts.rows)
+        else:
+            among = answered_by(view.bundle, texts.rows)
     except ValueError as error:
         st.info(plain(in_own_words(str(error))), icon=":material/block:")
         return None
@@ -63,6 +66,8 @@ def _read_words(view: View, texts: AnsweredTexts, among: Among) -> list[str]:
     kind = "all" if texts.there == len(texts.rows) else "drawn"
     said = [t(f"lab.set_read_{kind}", count=len(texts.rows), there=f"{texts.there:,}", most=MOST_TEXTS)]
     asks = view.bundle.reader.asks
+    if asks is None:
+        return said
     answers = asks if asks in ("next", "masked") else "right" if knows_answers(view.bundle, among) else "same"
     said.append(t(f"lab.set_asks_{answers}", most=MOST_GIVEN_TOKENS))
     if texts.n_cut:
