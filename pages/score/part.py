@@ -261,7 +261,7 @@ def _check(total: float, model: float, difference: float, word: str) -> str:
 
 def _formula(found: ScoreSum) -> str:
     """Return the sum by kinds of parts, what it comes to, and what the model computed."""
-    sums = dict.fromkeys(("embedding", "head", "feed_forward", "bias"), 0.0)
+    sums: dict[str, float] = {"embedding": 0.0, "head": 0.0, "feed_forward": 0.0, "bias": 0.0}
     for code, value in zip(found.names, found.values.tolist(), strict=True):
         sums[kind_of(code)] += value
     parts = "".join(

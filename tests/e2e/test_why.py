@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.helpers.browser import settle, visit
@@ -30,6 +31,7 @@ def strongest(of: ScoreSum, kind: str) -> str:
     return max(names, key=lambda name: abs(of.values[of.names.index(name)]))
 
 
+@pytest.mark.nightly
 def test_a_word_is_chosen_and_its_parts_are_opened_one_in_another_and_back(page: Page, address: str) -> None:
     second = found(answer=int(found().likeliest[1]))
     visit(page, address, "gpt", gpt_part="why", text=TEXT, score_word=str(second.answer))
@@ -46,7 +48,7 @@ def test_a_word_is_chosen_and_its_parts_are_opened_one_in_another_and_back(page:
     for opening in found(second.answer, neuron).openings:
         shows(page, opening.share)
     page.get_by_role("button", name=re.compile("all parts")).click()
-    expect(page.get_by_text("which layer adds most")).to_be_visible()
+    expect(page.get_by_text("which layer adds most").first).to_be_visible()
     expect(page).not_to_have_url(re.compile("score_open"))
     wait_link(page, score_word=str(second.answer))
 
