@@ -25,10 +25,17 @@ SHAPES_OF_MARKS = ("circle", "diamond", "triangle-up")
 class Gradient(Protocol):
     """The gradient of one matrix, as transformer_core.analysis.learning.gradients has it."""
 
-    name: str
-    rows: int
-    cols: int
-    values: np.ndarray
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def cols(self) -> int: ...
+
+    @property
+    def values(self) -> np.ndarray: ...
 
     @property
     def block(self) -> tuple[int, int]: ...

@@ -125,13 +125,7 @@ def followed_weight(
             numbers = {"mean_before": before, "mean": at(later["momentum_buffer"]), "mean_decay": momentum}
         computed = weight - rate * moved
     after = weight + rate * (at(found.after[parameter]) - weight)
-    about: dict[str, Any] = {
-        "step": len(taken) + 1,
-        "rate": rate,
-        "decay": decay,
-        "weight": weight,
-        "gradient": gradient,
-    }
+    about = dict[str, Any](step=len(taken) + 1, rate=rate, decay=decay, weight=weight, gradient=gradient)
     return Followed(rule=rule, after=after, computed=computed, **about, **numbers)
 
 

@@ -99,7 +99,7 @@ def _picture(found: Walk, name: str, rows: int, cols: int) -> MatrixGradient:
     values, places = pooled(slope, rows, cols)
     largest = divmod(int(places.flat[np.abs(values).argmax()]), slope.shape[1])
     zeros = float((slope == 0).float().mean())
-    return MatrixGradient(name, *slope.shape, values, places, float(slope.norm()), largest, zeros)
+    return MatrixGradient(name, slope.shape[0], slope.shape[1], values, places, float(slope.norm()), largest, zeros)
 
 
 def matrix_gradient(

@@ -138,9 +138,7 @@ class Walk:
 
     def at(self, rate: float) -> dict[str, Tensor]:
         """Return the weights after a step at a rate."""
-        names = list(self.before)
-        moved = torch._foreach_lerp(list(self.before.values()), list(self.after.values()), rate)
-        return dict(zip(names, moved, strict=True))
+        return {name: weight.lerp(self.after[name], rate) for name, weight in self.before.items()}
 
 
 _kept: LRUCache[Any, Walk] = LRUCache(MOST_KEPT, getsizeof=lambda walk: walk.nbytes)
@@ -242,7 +240,8 @@ def loss_at(found: Walk, rate: float, model: nn.Module | None = None) -> float:
         if model is None:
             model = with_weights(found.cases.bundle.model, weights)
         else:
-            torch._foreach_copy_(list(dict(model.named_parameters()).values()), list(weights.values()))
+            for name, weight in model.named_parameters():
+                weight.copy_(weights[name])
         return float(loss_of(found.cases, model(*found.cases.inputs))) + 0.0  # not -0
 
 
@@ -283,8 +282,8 @@ def after_step(*, prompt: Prompt, answer: int | str | None, rule: Rule, taken: t
     """Take one more step with a copy, and run it again; the rate is rate_of(exponent), others as of walk."""
     require_range("exponent", exponent, SLOWEST, FASTEST)
     found, rate = walk(prompt, answer, rule, taken), rate_of(exponent)
-    moved = torch._foreach_sub(list(found.after.values()), list(found.before.values()))
-    norm = rate * float(torch.stack(torch._foreach_norm(moved)).norm())
+    moved = [(found.after[name] - weight).norm() for name, weight in found.before.items()]
+    norm = rate * float(torch.stack(moved).norm())
     return After(rate, found.losses[-1], loss_at(found, rate), norm)
 
 
