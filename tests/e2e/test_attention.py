@@ -218,7 +218,7 @@ def test_a_head_over_a_corpus_is_tapped_and_its_row_is_the_same_on_the_text_alon
     assert found is not None, said
     query, key, weight = int(found[1]), int(found[2]), float(found[3])
     page.get_by_role("button", name="Open in All heads").first.click()
-    wait_link(page, attention_part="heads", cell=f"{query}.{key}")
+    wait_link(page, attention_part=None, cell=f"{query}.{key}")
     rest(page)
     large(page).locator(".vm-tool-table").click()
     assert abs(table_row(large(page), query)[key] - weight) < 1e-3
