@@ -213,12 +213,14 @@ def test_a_head_over_a_corpus_is_tapped_and_its_row_is_the_same_on_the_text_alon
     dots.nth(dots.count() - 6).click(force=True)  # the last one is the ring around the chosen head
     expect(page.get_by_role("heading", name="looks most sharply")).not_to_have_text(before)
     rest(page)
+    layer, head = re.findall(r"\d+", page.get_by_role("heading", name="looks most sharply").inner_text())
     said = page.get_by_text("with a weight of").first.inner_text()
     found = re.search(r"position (\d+)\) looks at .*position (\d+)\) with a weight of (\d\.\d+)", said)
     assert found is not None, said
     query, key, weight = int(found[1]), int(found[2]), float(found[3])
     page.get_by_role("button", name="Open in All heads").first.click()
-    wait_link(page, attention_part="heads", cell=f"{query}.{key}")
+    wait_link(page, attention_part=None, cell=f"{query}.{key}", layer=layer, head=head)
     rest(page)
+    wait_painted(page, f"{layer}.{head}|{page.get_by_label('Type a sentence').input_value()}")
     large(page).locator(".vm-tool-table").click()
     assert abs(table_row(large(page), query)[key] - weight) < 1e-3
