@@ -1,4 +1,4 @@
-"""The gradient of every recorded tensor is that of plain autograd and of central differences, on all kinds of models."""
+"""The gradient of every recorded tensor is that of plain autograd and of central differences, on every kind."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from tests.helpers import nightly_but
 from tests.helpers.engine import MIXTURES, first_of, inputs, made, shipped
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.gradients.loss import text_loss
+from transformer_core.analysis.gradients.nudge import moved_cell
 from transformer_core.bundle import Bundle
 from transformer_core.models import Bert, Classifier
 from transformer_core.models.recurrent import RecurrentClassifier, Seq2Seq
@@ -87,25 +88,6 @@ def test_every_gradient_is_that_of_plain_autograd(kind: type[nn.Module], variant
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def moved(by: float, index: tuple[int, ...], shape: torch.Size, *, backward: bool) -> Edit:
-    """Return an edit that adds to one cell, of a tensor or of the step of a loop that has it."""
-    calls = 0
-
-    def add(tensor: Tensor) -> Tensor:
-        nonlocal calls
-        place = list(index)
-        if tensor.shape != shape:
-            axis = next(axis for axis, size in enumerate(shape) if tensor.shape[axis] != size)
-            step, calls = (shape[axis] - 1 - calls if backward else calls), calls + 1
-            if step != index[axis]:
-                return tensor
-            place[axis] = 0
-        tensor[tuple(place)] += by
-        return tensor
-
-    return add
-
-
 @pytest.mark.parametrize(
     ("kind", "variant"),
     nightly_but(
@@ -126,7 +108,7 @@ def test_every_gradient_is_that_of_central_differences_in_float64(kind: type[nn.
                 continue  # any weight but 0 chooses the expert: a jump
             losses, places = [], []
             for by in (eps, -eps):
-                edit = moved(by, index, gradient.shape, backward=".backward." in name)
+                edit = moved_cell(index, tuple(gradient.shape), by, from_end=".backward." in name)
                 output, found = capture(model, *given, sites=(name,), edits={name: edit}, **options)
                 losses.append(float(loss_of(output)))
                 places.append(float(found[name][index]))  # a table of positions is in float32, and rounds the step

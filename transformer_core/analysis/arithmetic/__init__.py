@@ -1,5 +1,11 @@
-"""Every recorded tensor recomputed in float64, and the formula of every cell with its numbers filled in."""
+"""Every recorded tensor recomputed in float64; the formula of every cell, and of its gradient, with their numbers."""
 
+from transformer_core.analysis.arithmetic.chain_rule import (
+    GradientArithmetic,
+    HandedBack,
+    differentiable,
+    explain_gradient,
+)
 from transformer_core.analysis.arithmetic.forward_pass import Pass, pass_through, read_through
 from transformer_core.analysis.arithmetic.table import (
     RULES,
@@ -14,9 +20,13 @@ from transformer_core.analysis.arithmetic.table import (
 __all__ = [
     "RULES",
     "CellArithmetic",
+    "GradientArithmetic",
+    "HandedBack",
     "Pass",
     "Recomputed",
+    "differentiable",
     "explain_cell",
+    "explain_gradient",
     "pass_through",
     "read_through",
     "recompute",
