@@ -9,13 +9,17 @@ import threading
 import weakref
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 import torch.autograd.forward_ad as forward
 from torch import Tensor, nn
 
 from transformer_core.analysis.arithmetic.computation import Computation, Index, entry, number, written_sum
-from transformer_core.analysis.arithmetic.forward_pass import Pass
-from transformer_core.analysis.arithmetic.table import RULES, axes_of, checked, places_of, step_of
+from transformer_core.analysis.arithmetic.forward_pass import Pass, read_through
+from transformer_core.analysis.arithmetic.table import RULES, axes_of, checked, places_of, step_of, values_of
+from transformer_core.analysis.gradients.loss import TextLoss, text_loss
+from transformer_core.prompt import Prompt
+from transformer_core.trace import Trace
 
 CLOSE = 1e-4  # of the greatest term, that float32 may take a sum of gradients away from what was recorded
 ONE_AT_A_TIME = threading.Lock()  # torch has one level of forward derivatives for all threads
@@ -88,6 +92,62 @@ class _Moved(Pass):
         return forward.make_dual(found.clone(), self.direction) if name == self.name else found
 
 
+@dataclass(frozen=True, eq=False)
+class Differentiated:
+    """A recorded tensor and the gradient of a text's loss with respect to it.
+
+    Shapes:
+        values, gradients: the same, one axis for each of ``axes``
+
+    Args:
+        name: its full name; axes: their names.
+        loss: in nats, the mean of n_answers.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    values: np.ndarray
+    gradients: np.ndarray
+    loss: float
+    n_answers: int
+
+
+def differentiated(run: Pass, name: str) -> Differentiated:
+    """Return a recorded tensor and its gradient, of a pass with a loss.
+
+    Raises:
+        ValueError: the pass has no gradients, or the tensor none.
+    """
+    loss, gradients = _gradients(run, name)
+    scores = next(run[one] for one in run.trace if one.rpartition(".")[2] == loss.site)
+    first = scores[:1] if scores.dim() == 2 else scores[0]  # (slot, outcome)
+    values, axes = values_of(run, name)
+    slopes = gradients[name].float().cpu().numpy()
+    return Differentiated(name, axes, values, slopes, float(loss.of(first)), len(loss.answers))
+
+
+def gradient_of(
+    *, prompt: Prompt, name: str, target_ids: tuple[int, ...] | None = None, answer: int | None = None
+) -> Differentiated:
+    """Read a text and return one recorded tensor and its gradient.
+
+    Args:
+        name: such as ``encoder.layer0.self_attention.query``.
+        target_ids, answer: as in text_loss.
+
+    Raises:
+        ValueError: as read_through, text_loss and differentiated.
+    """
+    loss = text_loss(prompt.bundle, prompt.encoding, target_ids=target_ids, answer=answer)
+    return differentiated(read_through(prompt.bundle, prompt.encoding, target_ids=target_ids, loss=loss), name)
+
+
+def _gradients(run: Pass, name: str) -> tuple[TextLoss, Trace]:
+    if run.loss is None or run.trace.gradients is None or name not in run.trace.gradients:
+        raise ValueError(f"name={name!r} has no gradient; it must be a recorded tensor of a pass with a loss, not ids")
+    return run.loss, run.trace.gradients
+
+
 def differentiable(run: Pass, name: str) -> bool:
     """Return whether a recorded tensor has a gradient: ids, which are whole numbers, have none."""
     return run.trace.gradients is not None and name in run.trace.gradients
@@ -103,13 +163,12 @@ def explain_gradient(run: Pass, name: str, index: Index) -> GradientArithmetic:
     Raises:
         ValueError: the pass has no gradients, or the tensor none, or the index lies outside.
     """
-    if run.loss is None or run.trace.gradients is None or name not in run.trace.gradients:
-        raise ValueError(f"name={name!r} has no gradient; it must be a recorded tensor of a pass with a loss, not ids")
+    loss, gradients = _gradients(run, name)
     checked(run, name, index)
-    recorded = float(run.trace.gradients[name][index])
+    recorded = float(gradients[name][index])
     letter = RULES[name.rpartition(".")[2]].letter
     below = entry(letter, places_of(run, name, index))
-    if name.rpartition(".")[2] == run.loss.site:
+    if name.rpartition(".")[2] == loss.site:
         symbols, numbers, value = _of_loss(run, name, index)
         return _whole(below, (), (symbols,), (numbers,), value, recorded, abs(value))
     parts, sizes = [], [0.0]
@@ -161,6 +220,8 @@ def _handed_back(run: Pass, name: str, index: Index, reader: str, below: str) ->
     slopes, source, formula = _derivative(run, name, index, reader)
     gradient = run.trace.gradients[reader].cpu().double()  # the shape of the reader
     letter = RULES[reader.rpartition(".")[2]].letter
+    if letter == RULES[name.rpartition(".")[2]].letter and reader != name:
+        letter = rf"\hat{{{letter}}}"  # the stream before and after have one letter
     places = slopes.nonzero()  # (term, dimension)
     slope = f"{_over(letter, source)}={formula}" if formula else ""
     if not len(places):

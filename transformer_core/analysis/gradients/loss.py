@@ -15,6 +15,14 @@ from torch import Tensor
 from transformer_core.bundle import Bundle
 from transformer_core.reader import Asks, Reader
 from transformer_core.text import Encoding
+from transformer_core.trace import Trace
+
+MOST_ANSWERS = 10
+
+
+def scored_site(reader: Reader) -> str:
+    """Return the leaf of the recorded scores of everything that could be answered."""
+    return "class_logits" if reader.asks == "class" else "logits"
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class TextLoss:
     @property
     def site(self) -> str:
         """The leaf of the recorded scores that the loss reads."""
-        return "class_logits" if self.asks == "class" else "logits"
+        return scored_site(self.reader)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -57,7 +65,15 @@ class TextLoss:
         Args:
             output: of the model, whose first text is meant.
         """
-        scores = self.reader.scores(output)[0, list(self.slots)]  # (answer, outcome)
+        return self.of(self.reader.scores(output)[0])
+
+    def of(self, scores: Tensor) -> Tensor:
+        """Return the same of the first text's scores.
+
+        Shapes:
+            scores: (slot, outcome); returns: ()
+        """
+        scores = scores[list(self.slots)]  # (answer, outcome)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         return F.cross_entropy(scores, torch.tensor(self.answers, device=scores.device))
 
@@ -105,3 +121,22 @@ def _guessing(reader: Reader, slots: tuple[int, ...], answers: tuple[int, ...]) 
     if not slots:
         raise ValueError("text has no token that is guessed from another; it needs at least two tokens")
     return TextLoss(reader, slots, answers)
+
+
+def likeliest_answers(
+    bundle: Bundle, encoding: Encoding, trace: Trace, *, most: int = MOST_ANSWERS
+) -> tuple[tuple[int, float], ...]:
+    """Return the likeliest answers with their probabilities, the likeliest first; none where the answer is in the text.
+
+    Args:
+        trace: of a pass over the text that recorded its scores.
+        most: how many.
+    """
+    reader = bundle.reader
+    if not takes_answer(reader, encoding):
+        return ()
+    leaf = scored_site(reader)
+    scores = next(tensor for name, tensor in trace.items() if name.rpartition(".")[2] == leaf)[0]
+    shares = (scores if reader.asks == "class" else scores[reader.slot(encoding)]).float().softmax(-1)
+    top = shares.topk(min(most, len(shares)))
+    return tuple(zip(top.indices.tolist(), top.values.tolist(), strict=True))

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.arithmetic import Pass, explain_gradient, read_through
+from transformer_core.analysis.arithmetic import explain_gradient, read_through
 from transformer_core.analysis.gradients.loss import text_loss
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
