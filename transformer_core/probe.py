@@ -1,6 +1,6 @@
 """The probe: records the tensors of a forward pass, and lets a caller edit them.
 
-One mechanism for heatmaps, ablation, painted masks and patching; no hooks, no state on the model.
+One mechanism for heatmaps, ablation, painted masks, patching and gradients; no hooks, no state on the model.
 Read next: transformer_core/layers/dropout.py
 """
 
@@ -37,6 +37,7 @@ class Probe:
             may change in place.
         max_bytes: bound on the recorded bytes.
         until: a glob pattern; the pass ends with the first tensor recorded that it matches. None: it ends by itself.
+        differentiates: `gradients` will be asked of the recorded tensors; their bytes count twice.
 
     Raises:
         TraceTooLarge: at the first tensor that would exceed max_bytes.
@@ -50,6 +51,7 @@ class Probe:
         edits: Mapping[str, Edit] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
         until: str | None = None,
+        differentiates: bool = False,
     ) -> None:
         if isinstance(sites, str):
             raise ValueError(f"sites={sites!r} must be a tuple of patterns, such as ({sites!r},)")
@@ -60,6 +62,8 @@ class Probe:
         self._max_bytes = max_bytes
         self._bytes = [0]
         self._until = until
+        self.differentiates = differentiates
+        self._used: dict[str, tuple[tuple[Tensor, ...], int]] = {}  # what the model used, and the axis it lies along
         self.applied: set[str] = set()
         self._scope = ""
         self._parent: Probe | None = None
@@ -98,14 +102,41 @@ class Probe:
         """Return a tensor edited where the caller asked for an edit, without recording it: for a step of a loop."""
         name = self._scope + leaf
         if self._edit_patterns and matches(name, self._edit_patterns):
-            return self._edited(name, tensor)
+            tensor = self._edited(name, tensor)
+        if self.differentiates and tensor.is_floating_point() and matches(name, self._sites):
+            # A node of its own, so that a tensor recorded under two names has the gradient of each use.
+            return tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().clone().requires_grad_()
         return tensor
 
-    def record(self, leaf: str, tensor: Tensor) -> None:
-        """Record a tensor under its site, unedited: for the steps of a loop put together."""
+    def record(self, leaf: str, *steps: Tensor, axis: int = 0) -> None:
+        """Record a tensor under its site, unedited, or the steps of a loop put together along an axis."""
         name = self._scope + leaf
-        if matches(name, self._sites):
-            self._record(name, tensor)
+        if not matches(name, self._sites):
+            return
+        self._record(name, steps[0] if len(steps) == 1 else torch.cat(steps, axis))
+        if self.differentiates and steps[0].is_floating_point():
+            self._used[name] = steps, axis
+
+    def gradients(self, loss: Tensor) -> Trace:
+        """Return the gradient of a loss with respect to each recorded tensor, 0 where the loss does not depend on it.
+
+        Nothing is added to any parameter's own gradient. Ids, which are whole numbers, have none.
+
+        Shapes:
+            loss: ()
+
+        Raises:
+            ValueError: the loss is no single number, or depends on nothing that was recorded.
+        """
+        if loss.numel() != 1:
+            raise ValueError(f"backward returned shape {tuple(loss.shape)}; it must return one number")
+        used = [step for steps, _ in self._used.values() for step in steps]
+        if not used or not loss.requires_grad:
+            raise ValueError(f"backward returned a loss that depends on no tensor of sites={self._sites}")
+        slopes = iter(torch.autograd.grad(loss.sum(), used, allow_unused=True, materialize_grads=True))
+        found = {name: [next(slopes) for _ in steps] for name, (steps, _) in self._used.items()}
+        axes = {name: axis for name, (_, axis) in self._used.items()}
+        return Trace({name: torch.cat(each, axes[name]) if len(each) > 1 else each[0] for name, each in found.items()})
 
     def _edited(self, name: str, tensor: Tensor) -> Tensor:
         for pattern, edit in self._edits.items():
@@ -126,7 +157,8 @@ class Probe:
 
     def _record(self, name: str, tensor: Tensor) -> None:
         replaced = self.trace._tensors.get(name)
-        self._bytes[0] += tensor.nbytes - (0 if replaced is None else replaced.nbytes)
+        times = 2 if self.differentiates and tensor.is_floating_point() else 1
+        self._bytes[0] += times * (tensor.nbytes - (0 if replaced is None else replaced.nbytes))
         if self._bytes[0] > self._max_bytes:
             raise TraceTooLarge(
                 f"sites={self._sites} keep more than max_bytes={self._max_bytes}: {name} {tuple(tensor.shape)} "
@@ -134,7 +166,8 @@ class Probe:
             )
         # A parameter, a cached table or the caller's ids outlive the pass; no reader of the trace may reach them.
         if not tensor.is_inference():
-            tensor = tensor.clone() if torch.is_inference_mode_enabled() else tensor.detach()
+            copied = torch.is_inference_mode_enabled() or self.differentiates
+            tensor = tensor.detach().clone() if copied else tensor.detach()
         self.trace._tensors[name] = tensor
         if self._until is not None and matches(name, (self._until,)):
             raise _Enough
@@ -165,7 +198,7 @@ class Silent(Probe):
         """Return the tensor unchanged."""
         return tensor
 
-    def record(self, leaf: str, tensor: Tensor) -> None:
+    def record(self, leaf: str, *steps: Tensor, axis: int = 0) -> None:
         """Record nothing."""
 
 
@@ -182,7 +215,6 @@ class Readable(Protocol):
         ...
 
 
-@torch.inference_mode()
 def capture(
     model: nn.Module | Readable,
     *inputs: Any,
@@ -190,32 +222,61 @@ def capture(
     edits: Mapping[str, Edit] | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     until: str | None = None,
+    backward: Callable[[Any], Tensor] | None = None,
     **options: Any,
 ) -> tuple[Any, Trace]:
-    """Run one forward pass without gradients and return its output, None where it ended early, with what was recorded.
+    """Run one forward pass and return its output, None where it ended early, with what was recorded.
 
     Args:
         model: any model of this package, or a bundle; it is neither changed nor put in another mode.
         inputs, options: handed to the model as they are, but for a bundle's texts, of which a second is a translation.
         sites, edits, max_bytes, until: see Probe.
+        backward: from the output to a loss, one number, whose gradient with respect to each recorded tensor becomes
+            the trace's `gradients`. Without it the pass keeps nothing that a gradient needs.
 
     Raises:
         ValueError: a pattern in sites or edits matches no tensor of this forward pass, or until none that is recorded,
-            or as Probe; an input is neither ids nor, of a bundle, a text.
+            or as Probe; an input is neither ids nor, of a bundle, a text; until and backward are both given.
     """
     model, inputs = _read(model, inputs)
-    probe = Probe(sites, edits=edits, max_bytes=max_bytes, until=until)
+    if until is not None and backward is not None:
+        raise ValueError(f"until={until!r} must be None with backward: a pass that ends early has no loss")
+    probe = Probe(sites, edits=edits, max_bytes=max_bytes, until=until, differentiates=backward is not None)
     output = None
-    with suppress(_Enough):
-        output = model(*inputs, probe=probe, **options)
+    with torch.inference_mode(backward is None), torch.set_grad_enabled(backward is not None):
+        if backward is not None:
+            inputs, options = tuple(map(_usable, inputs)), {name: _usable(one) for name, one in options.items()}
+        with suppress(_Enough):
+            output = model(*inputs, probe=probe, **options)
+        _check_patterns(type(model).__name__, probe, sites, until, edits or {})
+        if backward is not None:
+            probe.trace.gradients = probe.gradients(backward(output))
+            output = _detached(output)
+    return output, probe.trace
+
+
+def _usable(given: Any) -> Any:
+    """Return a tensor that autograd may keep: one made in inference mode is copied."""
+    return given.clone() if isinstance(given, Tensor) and given.is_inference() else given
+
+
+def _detached(output: Any) -> Any:
+    """Return a model's output without the graph that made it."""
+    if isinstance(output, Tensor):
+        return output.detach()
+    return type(output)(*map(_detached, output))
+
+
+def _check_patterns(
+    model: str, probe: Probe, sites: tuple[str, ...], until: str | None, edits: Mapping[str, Edit]
+) -> None:
     for pattern in sites:
         if not any(matches(name, (pattern,)) for name in probe.trace):
-            raise ValueError(f"sites={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
+            raise ValueError(f"sites={pattern!r} matches no tensor of {model}'s forward pass")
     if until is not None and not any(matches(name, (until,)) for name in probe.trace):
-        raise ValueError(f"until={until!r} matches no recorded tensor of {type(model).__name__}'s forward pass")
-    for pattern in set(edits or ()) - probe.applied:
-        raise ValueError(f"edits={pattern!r} matches no tensor of {type(model).__name__}'s forward pass")
-    return output, probe.trace
+        raise ValueError(f"until={until!r} matches no recorded tensor of {model}'s forward pass")
+    for pattern in set(edits) - probe.applied:
+        raise ValueError(f"edits={pattern!r} matches no tensor of {model}'s forward pass")
 
 
 def _read(model: nn.Module | Readable, inputs: tuple[Any, ...]) -> tuple[nn.Module, tuple[Any, ...]]:

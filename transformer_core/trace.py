@@ -21,7 +21,13 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 class Trace(Mapping[str, Tensor]):
-    """The tensors that one forward pass recorded, by their full names, in the order they were computed."""
+    """The tensors that one forward pass recorded, by their full names, in the order they were computed.
+
+    `gradients` holds the gradient of a loss with respect to each that has one, of the same name and shape, if any were
+    asked for.
+    """
+
+    gradients: "Trace | None" = None
 
     def __init__(self, tensors: Mapping[str, Tensor] | None = None) -> None:
         self._tensors: dict[str, Tensor] = dict(tensors or {})
@@ -40,8 +46,9 @@ class Trace(Mapping[str, Tensor]):
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes of all recorded tensors."""
-        return sum(tensor.nbytes for tensor in self._tensors.values())
+        """Size in bytes of all recorded tensors and gradients."""
+        own = sum(tensor.nbytes for tensor in self._tensors.values())
+        return own if self.gradients is None else own + self.gradients.nbytes
 
     def select(self, pattern: str) -> "Trace":
         """Return the part whose names match a glob pattern, such as ``*.weights``."""

@@ -10,8 +10,8 @@ from pages.glass.choice import look_at
 from pages.glass.figures import Slice
 from pages.kit.live import Live, show_formula, show_lines
 from pages.kit.number_format import significant
-from pages.language import plain, t
-from transformer_core.analysis.arithmetic import CellArithmetic, Recomputed
+from pages.language import joined, plain, t
+from transformer_core.analysis.arithmetic import CellArithmetic, GradientArithmetic, Recomputed, number
 from transformer_core.analysis.source import SourceLine
 from transformer_core.sites import Site
 
@@ -21,8 +21,8 @@ STYLE = """<style>
 </style>"""
 
 
-def show_facts(site: Site, found: Recomputed) -> None:
-    """Show a tensor's name, its axes with their sizes, and its least, mean and greatest value."""
+def show_facts(site: Site, found: Recomputed, gradients: np.ndarray | None = None) -> None:
+    """Show a tensor's name, its axes with their sizes, its least, mean and greatest value, and of its gradient."""
     sizes = zip(found.axes, found.values.shape, strict=True)
     chips = " ".join(f":gray-badge[{t(f'glass.axis_{axis}')} {size}]" for axis, size in sizes)
     finite = found.values[np.isfinite(found.values)].astype(np.float64)
@@ -32,6 +32,10 @@ def show_facts(site: Site, found: Recomputed) -> None:
     shown = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
     masked = found.values.size - finite.size
     left_out = f" · {t('glass.masked', count=masked)}" if masked else ""
+    if gradients is not None:
+        numbers = {"minimum": gradients.min(), "mean": gradients.mean(), "maximum": gradients.max()}
+        slopes = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
+        left_out += f" · {t('glass.shows_gradient')}: {slopes}"
     st.markdown(f"`{found.name}` {chips} :gray[{shown}{left_out}]")
 
 
@@ -59,22 +63,48 @@ def head_word(part: Slice) -> str:
     return t(f"axis.{kind}", number=part.head) if part.of_head else ""
 
 
-def explained(part: Slice, cell: tuple[int, int], found: CellArithmetic, labels: Mapping[str, Sequence[str]]) -> Live:
-    """Return where the cell is, what the model recorded there, and its formula with indices and then with numbers."""
+def explained(
+    part: Slice,
+    cell: tuple[int, int],
+    found: CellArithmetic | None,
+    labels: Mapping[str, Sequence[str]],
+    slope: GradientArithmetic | None = None,
+) -> Live:
+    """Return where the cell is, what the model recorded there, and its formula with indices and then with numbers.
+
+    Args:
+        found: of its value, where that is shown; slope: of its gradient.
+    """
     places = [head_word(part)] if part.of_head else []
     for axis, place in zip((part.rows, part.cols), cell, strict=True):
         if axis != "batch":
             token = f" “{labels[axis][place]}”" if labels.get(axis) else ""
             places.append(f"{t(f'glass.axis_{axis}')} {place}{token}")
-    brace = f" {t('glass.brace')}" if "underbrace" in found.cell.numbers else ""
-    recorded = t("glass.recorded", recorded=significant(found.recorded, 9)) + brace
+    recorded, formulas = [], []
+    if found is not None:
+        recorded.append(t("glass.recorded", recorded=significant(found.recorded, 9)))
+        formulas.append(_equations(found.entry, [[found.cell.symbols], [found.cell.numbers], [found.result]]))
+    if slope is not None:
+        sums = {"recorded": significant(slope.recorded, 6), "summed": significant(slope.value, 6)}
+        recorded.append(t("glass.slope", **sums))
+        formulas.append(_equations(slope.entry, [slope.symbols, slope.numbers, [number(slope.value)]]))
+    if any("underbrace" in formula for formula in formulas):
+        recorded.append(t("glass.brace"))
     words = "".join(f"<div>{escape(place)}</div>" for place in places)
-    said = f'<b>{escape(t("glass.cell"))}</b>{words}<div class="glass-small">{escape(recorded)}</div>'
-    lines = [found.cell.symbols, found.cell.numbers, found.result]
-    lines = [line for place, line in enumerate(lines) if line not in lines[:place]]
-    right = "".join(rf"&= {line} \\[{22 if 'frac' in line else 8}pt] " for line in lines)
-    formula = rf"\begin{{aligned}} {found.entry} {right} \end{{aligned}}"
-    return Live(lines={CELL: said}, formulas={CELL: formula})
+    said = f'<b>{escape(t("glass.cell"))}</b>{words}<div class="glass-small">{escape(joined(*recorded))}</div>'
+    return Live(lines={CELL: said}, formulas={CELL: rf"\begin{{aligned}} {''.join(formulas)} \end{{aligned}}"})
+
+
+def _equations(entry: str, sides: Sequence[Sequence[str]]) -> str:
+    """Write what is equal below each other, and the terms of a long sum as well."""
+    sides = [side for place, side in enumerate(sides) if side not in sides[:place]]
+    rows = []
+    for side in sides:
+        for place, line in enumerate(side):
+            plus = "" if line.startswith("-") else "+"
+            start = "&= " if not place else rf"&\quad {plus} "
+            rows.append(rf"{start}{line} \\[{22 if 'frac' in line else 8}pt] ")
+    return f"{entry} {''.join(rows)}"
 
 
 def show_cell(live: Live) -> None:

@@ -94,6 +94,8 @@ def tensor_figure(
     cell: tuple[int, int],
     panel: str,
     version: str,
+    gradient: Slice | None = None,
+    alone: bool = False,
 ) -> MatrixFigure:
     """Draw a slice with its axes labelled.
 
@@ -106,20 +108,26 @@ def tensor_figure(
         cell: the pinned cell.
         panel: printed above the matrix, such as the head.
         version: identifies this state of the figure.
+        gradient: the same slice of its gradient, where that is drawn.
+        alone: without the values.
     """
     leaf = name.rpartition(".")[2]
     rows, cols = (
         Axis(names[axis], labels.get(axis) or tuple(map(str, range(size))), key=axis)
         for axis, size in zip((part.rows, part.cols), part.matrix.shape, strict=True)
     )
+    panels = [] if alone else [Panel("tensor", panel or leaf, part.matrix, _scale(kind, part.matrix))]
+    if gradient is not None:
+        title = " · ".join(filter(None, (f"∂L/∂{leaf}", panel)))
+        panels.append(Panel("gradient", title, gradient.matrix, Scale.of("signed", gradient.matrix)))
     return MatrixFigure(
-        (Panel(id="tensor", title=panel or leaf, values=part.matrix, scale=_scale(kind, part.matrix)),),
+        tuple(panels),
         rows,
         cols,
         words,
         role=ROLES.get(leaf, "residual"),
         cell=cell,
-        quantity=leaf,
+        quantity=f"∂L/∂{leaf}" if alone else leaf,
         title=name,
         filename=name.replace(".", "_") + (f"_head{part.head}" if part.of_head else ""),
         version=version,

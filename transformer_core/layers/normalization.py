@@ -27,6 +27,9 @@ class LayerNorm(nn.Module):
         """Normalise (batch, pos, d_model) to the same shape."""
         weight, bias = self.weight, self.bias
         normalized, mean, inverse_deviation = torch.native_layer_norm(x, weight.shape, weight, bias, self.eps)
+        if probe.differentiates:  # torch gives neither of the two a gradient of its own
+            mean = x.mean(-1, keepdim=True)
+            inverse_deviation = (x.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
         used_mean = probe.tap("mean", mean)  # (batch, pos, one)
         used_inverse = probe.tap("inverse_deviation", inverse_deviation)  # (batch, pos, one)
         if used_mean is not mean or used_inverse is not inverse_deviation:

@@ -15,7 +15,16 @@ from pages.kit.number_format import significant
 from pages.language import words
 from tests.helpers import PATIENCE
 from tests.helpers.pages import repeats, run, told
-from transformer_core.analysis.arithmetic import Pass, explain_cell, read_through, recompute, tensor_of
+from transformer_core.analysis.arithmetic import (
+    Pass,
+    explain_cell,
+    explain_gradient,
+    read_through,
+    recompute,
+    tensor_of,
+)
+from transformer_core.analysis.gradients.loss import text_loss
+from transformer_core.analysis.gradients.nudge import nudge
 from transformer_core.analysis.source import lines_of
 from transformer_core.prompt import Prompt
 
@@ -201,3 +210,23 @@ def test_a_slice_finds_its_cells_in_the_tensor_and_refuses_others() -> None:
 def test_the_first_query_comes_first() -> None:
     assert default_of(["a.key", "a.query", "b.query"]) == "a.query"
     assert default_of(["b.residual", "class_logits"]) == "b.residual"
+
+
+@pytest.mark.parametrize(("shows", "language"), [("gradient", "en"), ("both", "zh")])
+def test_a_cells_gradient_is_explained_and_a_nudge_stands_beside_it(shows: str, language: str) -> None:
+    link = {"glass": QUERY, "glass_head": "2", "glass_cell": "3.7", "glass_answer": "0", "glass_step": "1"}
+    app = glass(glass_shows=shows, lang=language, **link)
+    assert not app.exception
+    bundle = open_bundle("sentiment")
+    encoding = bundle.tokenizer.encode(TEXT)
+    run = read_through(bundle, encoding, loss=text_loss(bundle, encoding, answer=0))
+    slope = explain_gradient(run, QUERY, (0, 2, 3, 7))
+    for part in (slope.entry, *slope.symbols, *slope.numbers):
+        assert part in formulas(app)
+    assert slope.agrees
+    assert significant(slope.recorded, 6) in told(app)
+    found = nudge(prompt=Prompt(bundle, TEXT, len(encoding)), name=QUERY, index=(0, 2, 3, 7), step=1.0, answer=0)
+    shown = [one.value for one in app.metric]
+    assert significant(found.expected, 3, sign=True) in shown
+    assert significant(found.change, 3, sign=True) in shown
+    assert words(language)[f"glass.nudge_fit_{found.fit}"] in told(app)

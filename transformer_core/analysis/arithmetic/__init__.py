@@ -1,5 +1,15 @@
-"""Every recorded tensor recomputed in float64, and the formula of every cell with its numbers filled in."""
+"""Every recorded tensor recomputed in float64; the formula of every cell, and of its gradient, with their numbers."""
 
+from transformer_core.analysis.arithmetic.chain_rule import (
+    Differentiated,
+    GradientArithmetic,
+    HandedBack,
+    differentiable,
+    differentiated,
+    explain_gradient,
+    gradient_of,
+)
+from transformer_core.analysis.arithmetic.computation import number
 from transformer_core.analysis.arithmetic.forward_pass import Pass, pass_through, read_through
 from transformer_core.analysis.arithmetic.table import (
     RULES,
@@ -14,9 +24,17 @@ from transformer_core.analysis.arithmetic.table import (
 __all__ = [
     "RULES",
     "CellArithmetic",
+    "Differentiated",
+    "GradientArithmetic",
+    "HandedBack",
     "Pass",
     "Recomputed",
+    "differentiable",
+    "differentiated",
     "explain_cell",
+    "explain_gradient",
+    "gradient_of",
+    "number",
     "pass_through",
     "read_through",
     "recompute",

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import Linear
 
 from transformer_core.analysis.arithmetic.computation import Computation, Sum, added_up, matrix_product
-from transformer_core.analysis.arithmetic.embeddings import same
+from transformer_core.analysis.arithmetic.embeddings import passed_on, same
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.masks import HIDDEN
@@ -27,14 +27,15 @@ def _projected(run: Pass, scope: str, role: str) -> Computation:
     if proj is None:
         split = x.unflatten(-1, (heads, d_head)).transpose(1, 2)  # (batch, head, pos, d_head)
         symbols = rf"x_{{<i>,\,<h>\cdot{d_head}+<j>}}"
-        return Computation(symbols, "<x>", same, {"x": split}, sources={"x": source})
+        return Computation(symbols, "<x>", same, {"x": split}, sources={"x": source}, slopes={"x": "1"})
     weight = proj.weight.cpu().double().unflatten(0, (heads, d_head))  # (head, d_head, d_model)
     product = matrix_product(x[:, None], weight.mT)  # (batch, head, pos, d_head)
     symbols, numbers, values = rf"x_{{<i>}}\cdot W^{{{letter}(<h>)}}_{{:,<j>}}", "<dot>", {}
     if proj.bias is not None:
         values["b"] = proj.bias.cpu().double().unflatten(0, (heads, 1, d_head))
         symbols, numbers = rf"{symbols}+b^{{{letter}(<h>)}}_{{<j>}}", "<dot>+<b>"
-    return Computation(symbols, numbers, plus, values, {"dot": product}, sources={"x": source})
+    slopes = {"x": rf"W^{{{letter}(h)}}_{{k,j}}"}
+    return Computation(symbols, numbers, plus, values, {"dot": product}, {"x": source}, slopes)
 
 
 def _projection(attention: MultiHeadAttention, role: str) -> Linear | None:
@@ -61,7 +62,8 @@ def linear(x: Tensor, proj: Linear, names: tuple[str, str, str], sources: Mappin
     values = {} if proj.bias is None else {"b": proj.bias.cpu().double()}
     symbols = rf"{row}\cdot {matrix}_{{:,<j>}}" + (rf"+{bias}_{{<j>}}" if values else "")
     dot = matrix_product(x, proj.weight.cpu().double().mT)
-    return Computation(symbols, "<dot>+<b>" if values else "<dot>", plus, values, {"dot": dot}, sources)
+    slopes = dict.fromkeys(sources, rf"{matrix}_{{k,j}}")
+    return Computation(symbols, "<dot>+<b>" if values else "<dot>", plus, values, {"dot": dot}, sources, slopes)
 
 
 def query(run: Pass, scope: str) -> Computation:
@@ -102,6 +104,7 @@ def _normalized(run: Pass, scope: str, role: str) -> Computation:
         values,
         {"sum": added_up(counted.square())},
         {letter: source},
+        {letter: rf"\frac{{g_j}}{{r_i}}\left([j=k]-\frac{{{letter}_{{i,j}}{letter}_{{i,k}}}}{{n\,r_i^2}}\right)"},
     )
 
 
@@ -134,7 +137,8 @@ def scores(run: Pass, scope: str) -> Computation:
     def capped(s: Tensor, cap: Tensor, b: Tensor | float = 0.0) -> Tensor:
         return cap * torch.tanh(s / cap) + b
 
-    return Computation(symbols, numbers, capped, found, sources=sources)
+    slopes = {"s": r"1-\tanh^2(s_{i,j}/c)", "b": "1"}
+    return Computation(symbols, numbers, capped, found, sources=sources, slopes=slopes)
 
 
 def uncapped_scores(run: Pass, scope: str) -> Computation:
@@ -150,10 +154,13 @@ def uncapped_scores(run: Pass, scope: str) -> Computation:
         v = attention.additive_scores.weight.cpu().double()[:, None, None]  # (head, 1, 1, d_head)
         dot = Sum(v, features, (v * features).sum(-1))
         symbols, numbers = r"v^{(<h>)}\cdot\tanh(q_{<i>}+k_{<j>})", "<dot>"
+        slopes = dict.fromkeys("qk", r"v^{(h)}_l\left(1-\tanh^2(q_{i,l}+k_{j,l})\right)")
     else:
         dot = matrix_product(q, k.mT)
         symbols = r"\frac{q_{<i>}\cdot k_{<j>}}{\sqrt{d_k}}" if divided else r"q_{<i>}\cdot k_{<j>}"
         numbers = r"\frac{<dot>}{\sqrt{<d>}}" if divided else "<dot>"
+        over = r"/\sqrt{d_k}" if divided else ""
+        slopes = {"q": f"k_{{j,l}}{over}", "k": f"q_{{i,l}}{over}"}
     if divided:
         values["d"] = torch.tensor(float(attention.score_width or attention.d_head))
     if (bias := f"{scope}.position_bias") in run.trace and attention.score_cap is None:
@@ -163,7 +170,7 @@ def uncapped_scores(run: Pass, scope: str) -> Computation:
     def scored(dot: Tensor, d: Tensor | None = None, b: Tensor | float = 0.0) -> Tensor:
         return (dot if d is None else dot / d.double().sqrt()) + b
 
-    return Computation(symbols, numbers, scored, values, {"dot": dot}, sources)
+    return Computation(symbols, numbers, scored, values, {"dot": dot}, sources, slopes | {"b": "1"})
 
 
 def masked_scores(run: Pass, scope: str) -> Computation:
@@ -182,6 +189,7 @@ def masked_scores(run: Pass, scope: str) -> Computation:
         hidden,
         {"x": run[source], "allowed": allowed},
         sources={"S": source},
+        slopes={"S": "M_{i,j}"},
         where=allowed,
         otherwise=(rf"{shown}\quad(M_{{<i>,<j>}}=0)", shown),
     )
@@ -210,6 +218,7 @@ def softmax(run: Pass, source: str, letter: str) -> Computation:
         {"s": s, "top": top},
         {"total": total},
         {letter: source},
+        {letter: r"p_{i,j}\left([j=k]-p_{i,k}\right),\quad p=\mathrm{softmax}"},
         where=total.whole > 0,
         otherwise=(rf"0\quad(\forall k:\,{any_of}=-\infty)", "0"),
     )
@@ -220,7 +229,8 @@ def heads(run: Pass, scope: str) -> Computation:
     sources = {"A": f"{scope}.weights", "v": f"{scope}.value"}
     shares, kept = (run[name] for name in sources.values())
     mixed = matrix_product(shares, _for_each_head(run.module(scope), kept))
-    return Computation(r"\sum_k A_{<i>,k}\,v_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources)
+    slopes = {"A": "v_{k,j}", "v": "A_{i,k}"}
+    return Computation(r"\sum_k A_{<i>,k}\,v_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources, slopes)
 
 
 def joined_output(run: Pass, scope: str) -> Computation:
@@ -229,5 +239,5 @@ def joined_output(run: Pass, scope: str) -> Computation:
     joined = run[source].transpose(1, 2).flatten(2)  # (batch, query_pos, head * d_head)
     proj = run.module(scope).output_proj
     if proj is None:
-        return Computation(r"z_{<i>,<j>}", "<x>", same, {"x": joined}, sources={"z": source})
+        return passed_on(joined, "z", source)
     return linear(joined, proj, (r"z_{<i>}", "W^O", "b^O"), {"z": source})

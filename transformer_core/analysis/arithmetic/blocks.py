@@ -5,13 +5,15 @@ Shazeer 2020, eq. 6; Shazeer et al. 2017, eq. 1.
 """
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_core.analysis.arithmetic.attention import linear, plus, softmax
 from transformer_core.analysis.arithmetic.computation import Computation, Sum, added_up, matrix_product
-from transformer_core.analysis.arithmetic.embeddings import same, summed
+from transformer_core.analysis.arithmetic.embeddings import passed_on, summed
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.layers.feed_forward import ACTIVATIONS, FeedForward, MixtureOfExperts
 from transformer_core.layers.normalization import RmsNorm
@@ -49,6 +51,7 @@ def mean(run: Pass, scope: str) -> Computation:
         {"d": d},
         {"sum": added_up(x)},
         sources,
+        dict.fromkeys(sources, r"\tfrac1d"),
     )
 
 
@@ -68,8 +71,11 @@ def inverse_deviation(run: Pass, scope: str) -> Computation:
     inner = rf"\sqrt{{\tfrac1{{d-1}}{squared}}}+\epsilon" if unbiased else rf"\sqrt{{\tfrac1d{squared}+\epsilon}}"
     filled = r"\sqrt{\frac{<sum>}{<n>}}+<eps>" if unbiased else r"\sqrt{\frac{<sum>}{<n>}+<eps>}"
     values = {name: torch.tensor(number, dtype=torch.float64) for name, number in numbers.items()}
+    centred = r"\left(x_{i,k}-\mu_i\right)"
+    slope = rf"-\frac{{r_i^2}}{{(d-1)\,\sigma_i}}{centred}" if unbiased else rf"-\frac{{r_i^3}}{{d}}{centred}"
+    slopes = dict.fromkeys(sources, slope) | {r"\mu": r"0,\ \text{since}\ \sum_k(x_{i,k}-\mu_i)=0"}
     return Computation(
-        rf"\frac{{1}}{{{inner}}}", rf"\frac{{1}}{{{filled}}}", inverse, values, {"sum": squares}, sources
+        rf"\frac{{1}}{{{inner}}}", rf"\frac{{1}}{{{filled}}}", inverse, values, {"sum": squares}, sources, slopes
     )
 
 
@@ -84,6 +90,7 @@ def inverse_root_mean_square(run: Pass, scope: str) -> Computation:
         {name: torch.tensor(number, dtype=torch.float64) for name, number in numbers.items()},
         {"sum": added_up(x.square())},
         sources,
+        dict.fromkeys(sources, r"-\frac{r_i^3}{d}\,x_{i,k}"),
     )
 
 
@@ -99,7 +106,9 @@ def normalized(run: Pass, scope: str) -> Computation:
             lambda g, x, r: g * x * r,
             {"g": norm.weight.cpu().double(), "x": x, "r": run[inverse]},
             sources=sources | {"r": inverse},
+            slopes=dict.fromkeys(sources, "g_j\\,r_i") | {"r": r"g_j\,x_{i,j}"},
         )
+    slopes = dict.fromkeys(sources, r"g_j\,r_i") | {r"\mu": r"-g_j\,r_i", "r": r"g_j\left(x_{i,j}-\mu_i\right)"}
     sources = sources | {r"\mu": f"{scope}.mean", "r": f"{scope}.inverse_deviation"}
     values = {
         "g": norm.weight.cpu().double(),
@@ -121,6 +130,7 @@ def normalized(run: Pass, scope: str) -> Computation:
         normal,
         values,
         sources=sources,
+        slopes=slopes,
     )
 
 
@@ -144,31 +154,46 @@ def activation(run: Pass, scope: str) -> Computation:
         return gate(run, scope)
     sources = {"g": f"{scope}.gate", "u": f"{scope}.up"}
     values = {letter: run[source] for letter, source in sources.items()}
-    return Computation(r"g_{<i>,<j>}\cdot u_{<i>,<j>}", r"<g>\cdot<u>", lambda g, u: g * u, values, sources=sources)
+    return Computation(
+        r"g_{<i>,<j>}\cdot u_{<i>,<j>}",
+        r"<g>\cdot<u>",
+        lambda g, u: g * u,
+        values,
+        sources=sources,
+        slopes={"g": "u_{i,j}", "u": "g_{i,j}"},
+    )
+
+
+BENT = {  # the derivatives of the activation functions
+    "relu": r"[a_{i,j}>0]",
+    "gelu": r"\Phi(a)+a\,\varphi(a),\quad\varphi(a)=e^{-a^2/2}/\sqrt{2\pi}",
+    "silu": r"\sigma(a)\left(1+a\,(1-\sigma(a))\right)",
+    "gelu_tanh": r"\tfrac12(1+\tanh t)+\tfrac a2(1-\tanh^2t)\,t',\quad t=\sqrt{2/\pi}\,(a+0.044715\,a^3)",
+}
 
 
 def gate(run: Pass, scope: str) -> Computation:
     """max(0, x), x Phi(x), or the approximation of that with tanh; or x / (1 + exp(-x))."""
     source = f"{scope}.pre_activation"
     x, kind = run[source], run.config.activation
-    sources = {"a": source}
+    given: dict[str, Any] = {"sources": {"a": source}, "slopes": {"a": BENT[kind]}}
     if kind == "relu":
-        return Computation(r"\max(0,\,a_{<i>,<j>})", r"\max(0,\,<x>)", lambda x: x * (x > 0), {"x": x}, sources=sources)
+        return Computation(r"\max(0,\,a_{<i>,<j>})", r"\max(0,\,<x>)", lambda x: x * (x > 0), {"x": x}, **given)
     if kind == "gelu":
         phi = (1 + torch.erf(x / math.sqrt(2))) / 2
         values = {"x": x, "phi": phi}
         symbols, numbers = r"a\,\Phi(a),\quad a=a_{<i>,<j>}", r"<x>\cdot\Phi(<x>)=<x>\cdot<phi>"
-        return Computation(symbols, numbers, lambda x, phi: x * phi, values, sources=sources)
+        return Computation(symbols, numbers, lambda x, phi: x * phi, values, **given)
     if kind == "silu":
         symbols, numbers = r"\frac{a}{1+e^{-a}},\quad a=a_{<i>,<j>}", r"\frac{<x>}{1+e^{-<x>}}"
-        return Computation(symbols, numbers, lambda x: x / (1 + torch.exp(-x)), {"x": x}, sources=sources)
+        return Computation(symbols, numbers, lambda x: x / (1 + torch.exp(-x)), {"x": x}, **given)
     cubic = r"\tfrac12\cdot {0}\left(1+\tanh\left(\sqrt{{2/\pi}}\left({0}+0.044715\cdot {0}^3\right)\right)\right)"
     return Computation(
         cubic.format("a") + r",\quad a=a_{<i>,<j>}",
         cubic.format("<x>"),
         lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
         {"x": x},
-        sources=sources,
+        **given,
     )
 
 
@@ -188,7 +213,8 @@ def _mixture_output(run: Pass, scope: str) -> Computation:
     symbols, numbers, values = r"\sum_e g_{<i>,e}\,E^{(e)}_{<i>,<j>}", "<dot>", {}
     if (shared := f"{scope}.shared_output") in run.trace:
         symbols, numbers, values, sources["s"] = rf"{symbols}+s_{{<i>,<j>}}", "<dot>+<b>", {"b": run[shared]}, shared
-    return Computation(symbols, numbers, plus, values, {"dot": mixed}, sources)
+    slopes = {"g": r"E^{(e)}_{i,j}", "E": "g_{i,e}", "s": "1"}
+    return Computation(symbols, numbers, plus, values, {"dot": mixed}, sources, slopes)
 
 
 def router_scores(run: Pass, scope: str) -> Computation:
@@ -216,7 +242,18 @@ def expert_weights(run: Pass, scope: str) -> Computation:
         return torch.where(chosen.bool(), p / total, 0.0)
 
     otherwise = (r"0\quad(<j>\notin T_{<i>})", "0")
-    return Computation(symbols, numbers, kept, {"p": p, "chosen": chosen}, sums, {"p": source}, chosen, otherwise)
+    slope = r"\tfrac{1}{\sum_T p}([e=f]-g_{i,e})" if sums else "1"
+    return Computation(
+        symbols,
+        numbers,
+        kept,
+        {"p": p, "chosen": chosen},
+        sums,
+        {"p": source},
+        {"p": rf"{slope}\quad(e,f\in T_i)"},
+        where=chosen,
+        otherwise=otherwise,
+    )
 
 
 def _inside(layer: FeedForward, x: Tensor) -> Tensor:
@@ -246,7 +283,7 @@ def expert_outputs(run: Pass, scope: str) -> Computation:
         return torch.where(chosen.bool(), dot + b, 0.0)
 
     sums, otherwise = {"dot": matrix_product(inside, second)}, (r"0\quad(g_{<i>,<h>}=0)", "0")
-    return Computation(symbols, numbers, made, values, sums, sources, chosen, otherwise)
+    return Computation(symbols, numbers, made, values, sums, sources, where=chosen, otherwise=otherwise)
 
 
 def shared_gate(run: Pass, scope: str) -> Computation:
@@ -259,6 +296,7 @@ def shared_gate(run: Pass, scope: str) -> Computation:
         lambda dot: torch.sigmoid(dot),
         sums={"dot": dot},
         sources={"x": source},
+        slopes={"x": r"\gamma_i(1-\gamma_i)\,w_k"},
     )
 
 
@@ -266,6 +304,7 @@ def shared_output(run: Pass, scope: str) -> Computation:
     """The shared expert's inside times its W_2, plus b_2, times its gate where it has one."""
     sources, shared = {"x": run.wiring(scope).into(scope)}, run.module(scope).shared
     made = linear(_inside(shared, run[sources["x"]]), shared.outer_proj, (r"h_{<i>}", "W^{(2)}", "b^{(2)}"), sources)
+    made = replace(made, slopes={})  # of many steps at once, which nothing recorded
     if (gate := f"{scope}.shared_gate") not in run.trace:
         return made
     return Computation(
@@ -290,4 +329,4 @@ def residual_sum(run: Pass, scope: str) -> Computation:
 def layer_residual(run: Pass, scope: str) -> Computation:
     """The stream as the last sublayer of a layer left it."""
     source = run.wiring(scope).after(f"{scope}.feed_forward")
-    return Computation(r"x_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"x": source})
+    return passed_on(run[source], "x", source)

@@ -64,7 +64,7 @@ def written_sum(left: Tensor, right: Tensor | None) -> str:
     return "+".join(parts).replace("+-", "-")
 
 
-def entry(letter: str, index: tuple[int, ...]) -> str:
+def entry(letter: str, index: tuple[object, ...]) -> str:
     """Write an entry of a vector, of a matrix, or of a head's matrix, whose head stands above in brackets."""
     above = f"^{{({index[0]})}}" if len(index) == 3 else ""
     return f"{letter}{above}_{{{','.join(map(str, index[-2:]))}}}"
@@ -156,6 +156,8 @@ class Computation:
         function: from values and sums, by name, to the tensor; it works on whole tensors and on one cell alike.
         values, sums: by name; every value is broadcastable to the tensor.
         sources: which recorded tensors went in, by the letter that the formula gives them.
+        slopes: by the same letters, the formula of the tensor's derivative with respect to each in LaTeX, for the chain
+            rule; its numbers come from `function` itself.
         where: where False, `otherwise` is written in place of symbols and numbers; broadcastable to the tensor.
     """
 
@@ -165,6 +167,7 @@ class Computation:
     values: Mapping[str, Tensor] = field(default_factory=dict)
     sums: Mapping[str, Sum] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    slopes: Mapping[str, str] = field(default_factory=dict)
     where: Tensor | None = None
     otherwise: tuple[str, str] = ("", "")
 

@@ -20,6 +20,15 @@ def same(x: Tensor) -> Tensor:
     return x
 
 
+def passed_on(x: Tensor, letter: str, source: str, index: str = "<i>,<j>") -> Computation:
+    """A recorded tensor, or a part of it, as it is.
+
+    Args:
+        letter, index: of its entry in the formula.
+    """
+    return Computation(rf"{letter}_{{{index}}}", "<x>", same, {"x": x}, sources={letter: source}, slopes={letter: "1"})
+
+
 def total(**parts: Tensor) -> Tensor:
     """Return the sum of all parts."""
     return torch.stack(torch.broadcast_tensors(*parts.values())).sum(0)
@@ -80,6 +89,7 @@ def scaled_embedding(run: Pass, scope: str) -> Computation:
         lambda x, d: x * torch.sqrt(d.double()),
         {"x": x, "d": d},
         sources={"e": source},
+        slopes={"e": r"\sqrt{d_{model}}"},
     )
 
 
@@ -91,6 +101,7 @@ def summed(run: Pass, sources: Mapping[str, str]) -> Computation:
         total,
         {letter: run[source] for letter, source in sources.items()},
         sources=sources,
+        slopes=dict.fromkeys(sources, "1"),
     )
 
 
@@ -164,6 +175,7 @@ def _rotated(run: Pass, scope: str, role: str) -> Computation:
         turned,
         {"a": x[..., u], "b": x[..., w], "theta": theta, "first": first, "grown": grown, "u": u, "w": w, "k": pair},
         sources={letter: source},
+        slopes={letter: r"\cos\theta,\ -\sin\theta\ \text{or}\ \sin\theta"},
         where=first,
         otherwise=(
             rf"{grows}{a}\sin\theta+{b}\cos\theta{end}{angle}",

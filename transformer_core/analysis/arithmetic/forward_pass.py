@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_core.analysis.gradients.loss import TextLoss
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.kept_passes import kept_pass
@@ -33,6 +34,7 @@ class Pass:
         ids: what each stack read, (batch, pos) by its name.
         segment_ids: (batch, pos), where any were given.
         edited: the patterns of the names at which the pass was edited.
+        loss: whose gradients the trace has; None where none were asked for.
     """
 
     model: nn.Module
@@ -40,6 +42,7 @@ class Pass:
     trace: Trace
     segment_ids: Tensor | None = None
     edited: tuple[str, ...] = field(default=())
+    loss: TextLoss | None = None
 
     @property
     def config(self) -> ModelConfig:
@@ -98,6 +101,7 @@ def pass_through(
     *inputs: Tensor,
     segment_ids: Tensor | None = None,
     edits: Mapping[str, Edit] | None = None,
+    loss: TextLoss | None = None,
 ) -> Pass:
     """Run any model that reads ids and record everything, or return what the same pass recorded the last time.
 
@@ -105,6 +109,7 @@ def pass_through(
         inputs: ids (batch, pos); for a translation, those of the source and of the target.
         segment_ids: (batch, pos), for a model that has segments.
         edits: as in capture.
+        loss: record the gradient of every tensor, too.
 
     Raises:
         ValueError: as capture.
@@ -112,12 +117,12 @@ def pass_through(
     options: dict[str, Any] = {} if segment_ids is None else {"segment_ids": segment_ids}
 
     def made() -> Trace:
-        return capture(model, *inputs, edits=edits, **options)[1]
+        return capture(model, *inputs, edits=edits, backward=loss, **options)[1]
 
     read = tuple(str(ids.tolist()) for ids in (*inputs, *options.values()))
-    trace = made() if edits else kept_pass(model, ("pass", read), made)
+    trace = made() if edits else kept_pass(model, ("pass", read, loss and loss.key), made)
     ids = dict(zip([name for name in STACKS if hasattr(model, name)], (each.cpu() for each in inputs), strict=True))
-    return Pass(model, ids, trace, segment_ids, tuple(edits or ()))
+    return Pass(model, ids, trace, segment_ids, tuple(edits or ()), loss)
 
 
 def read_through(
@@ -126,12 +131,13 @@ def read_through(
     *,
     target_ids: Sequence[int] | None = None,
     edits: Mapping[str, Edit] | None = None,
+    loss: TextLoss | None = None,
 ) -> Pass:
     """Run a bundle's model over one text and record everything.
 
     Args:
         target_ids: what the decoder of a model that translates reads, the start first.
-        edits: as in capture.
+        edits, loss: as in pass_through.
 
     Raises:
         ValueError: the bundle translates and there is no target, or the other way round; or as capture.
@@ -145,7 +151,7 @@ def read_through(
     device = next(model.parameters()).device
     ids = torch.tensor([encoding.ids], device=device)  # (batch, pos)
     if target_ids:
-        return pass_through(model, ids, torch.tensor([list(target_ids)], device=device), edits=edits)
+        return pass_through(model, ids, torch.tensor([list(target_ids)], device=device), edits=edits, loss=loss)
     segmented = not isinstance(model, Gpt | RecurrentLm) and bundle.config.n_segments > 0
     segment_ids = torch.tensor([encoding.segment_ids], device=device) if segmented else None
-    return pass_through(model, ids, segment_ids=segment_ids, edits=edits)
+    return pass_through(model, ids, segment_ids=segment_ids, edits=edits, loss=loss)

@@ -10,7 +10,7 @@ import torch
 
 from transformer_core.analysis.arithmetic.attention import linear
 from transformer_core.analysis.arithmetic.computation import Computation, Sum, matrix_product
-from transformer_core.analysis.arithmetic.embeddings import same
+from transformer_core.analysis.arithmetic.embeddings import passed_on
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.analysis.arithmetic.recurrent import real_positions
 from transformer_core.models import Bert, TokenClassifier
@@ -20,13 +20,13 @@ from transformer_core.models.recurrent import RecurrentLm, Seq2Seq
 def memory(run: Pass, scope: str) -> Computation:
     """What leaves the encoder."""
     source = run.wiring("encoder").leaving("encoder")
-    return Computation(r"x_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"x": source})
+    return passed_on(run[source], "x", source)
 
 
 def cls_embedding(run: Pass, scope: str) -> Computation:
     """The stream's vector at position 0."""
     source = run.wiring("encoder").leaving("encoder")
-    return Computation(r"x_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"x": source})
+    return passed_on(run[source][:, 0], "x", source, "0,<j>")
 
 
 def mean_embedding(run: Pass, scope: str) -> Computation:
@@ -43,6 +43,7 @@ def mean_embedding(run: Pass, scope: str) -> Computation:
         {"n": n},
         {"sum": Sum(parts, None, parts.sum(-1))},
         {"x": source},
+        {"x": r"m_i/\sum_i m_i"},
     )
 
 
@@ -51,16 +52,19 @@ POOLED = {
         r"\tanh\left(s\cdot W_{:,<j>}+b_{<j>}\right)",
         r"\tanh\left(<dot>+<b>\right)",
         lambda dot, b: torch.tanh(dot + b),
+        r"(1-\tanh^2u)\,W_{k,j}",
     ),
     "relu": (
         r"\max(0,\,s\cdot W_{:,<j>}+b_{<j>})",
         r"\max(0,\,<dot>+<b>)",
         lambda dot, b: torch.relu(dot + b),
+        "[u>0]\\,W_{k,j}",
     ),
     "gelu": (
         r"u\,\Phi(u),\quad u=s\cdot W_{:,<j>}+b_{<j>}",
         r"\left(<dot>+<b>\right)\cdot<phi>",
         lambda dot, b, phi: (dot + b) * phi,
+        r"\left(\Phi(u)+u\,\varphi(u)\right)W_{k,j}",
     ),
 }
 
@@ -69,22 +73,22 @@ def pooled(run: Pass, scope: str) -> Computation:
     """The hyperbolic tangent, what is above 0, or the GELU, of a linear map of the sentence's vector."""
     if run.config.pooler_norm and not isinstance(run.model, Bert):
         source = f"{scope}.pooler_norm.normalized".removeprefix(".")
-        return Computation(r"y_{0,<j>}", "<x>", same, {"x": run[source][:, 0]}, sources={"y": source})
+        return passed_on(run[source][:, 0], "y", source, "0,<j>")
     proj = run.module("pooler_proj")
     source = "cls_embedding" if isinstance(run.model, Bert) else f"{run.config.pooling}_embedding"
     kind = "tanh" if isinstance(run.model, Bert) else run.config.pooler
-    symbols, numbers, function = POOLED[kind]
+    symbols, numbers, function, slope = POOLED[kind]
     dot = matrix_product(run[source], proj.weight.cpu().double().mT)
     values = {"b": torch.zeros(1).double() if proj.bias is None else proj.bias.cpu().double()}
     if kind == "gelu":
         values["phi"] = (1 + torch.erf((dot.whole + values["b"]) / math.sqrt(2))) / 2
-    return Computation(symbols, numbers, function, values, {"dot": dot}, {"s": source})
+    return Computation(symbols, numbers, function, values, {"dot": dot}, {"s": source}, {"s": slope})
 
 
 def transformed(run: Pass, scope: str) -> Computation:
     """What the normalisation of the masked-word head made."""
     source = f"{scope}.norm.normalized"
-    return Computation(r"y_{<i>,<j>}", "<x>", same, {"x": run[source]}, sources={"y": source})
+    return passed_on(run[source], "y", source)
 
 
 def logits(run: Pass, scope: str) -> Computation:
@@ -103,6 +107,8 @@ def logits(run: Pass, scope: str) -> Computation:
     if getattr(run.config, "scale_output", False) and not isinstance(run.model, Bert):
         x, row = x / math.sqrt(x.shape[-1]), r"\frac{x_{<i>}}{\sqrt{d_{model}}}"
     found = linear(x, proj, (row, "E^\\top", "b"), {"x": source})
+    if r"\frac" in row:
+        found = replace(found, slopes={"x": r"E^\top_{k,j}/\sqrt{d_{model}}"})
     cap = getattr(run.config, "logit_cap", None)
     if cap is None:
         return found
@@ -112,6 +118,7 @@ def logits(run: Pass, scope: str) -> Computation:
         numbers=rf"<cap>\cdot\tanh\left(\frac{{{found.numbers}}}{{<cap>}}\right)",
         function=lambda cap, **parts: cap * torch.tanh(found.function(**parts) / cap),
         values={**found.values, "cap": torch.tensor(cap).double()},
+        slopes={letter: rf"\left(1-(\ell_{{i,j}}/c)^2\right){slope}" for letter, slope in found.slopes.items()},
     )
 
 

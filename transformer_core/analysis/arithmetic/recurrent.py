@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.arithmetic.attention import linear, plus
 from transformer_core.analysis.arithmetic.computation import Computation, Sum, matrix_product
-from transformer_core.analysis.arithmetic.embeddings import same
+from transformer_core.analysis.arithmetic.embeddings import passed_on, same
 from transformer_core.analysis.arithmetic.forward_pass import Pass
 from transformer_core.models.recurrent.cells import Cell, GruCell, LstmCell, TanhCell
 
@@ -65,6 +65,10 @@ def _earlier(scope: str) -> str:
     return "<i>+1" if scope.endswith("backward") else "<i>-1"
 
 
+def _step_back(scope: str) -> str:
+    return _earlier(scope).replace("<i>", "i")
+
+
 def _both_maps(run: Pass, scope: str, leaf: str) -> tuple[dict[str, Tensor], dict[str, Sum], dict[str, str], str]:
     """Return values, sums and sources of W x + b + U h + c for one part of a cell, and the letter of the part."""
     cell = cell_of(run, scope)
@@ -105,6 +109,15 @@ def _mapped(scope: str, letter: str, *, one_bias: bool) -> tuple[str, str, str, 
     return symbols, numbers, rf"{state}+c^{{({letter})}}_{{<j>}}", "<u>+<c>"
 
 
+SQUASHED = {r"\sigma": "{0}_{{i,j}}(1-{0}_{{i,j}})", r"\tanh": "(1-{0}_{{i,j}}^2)"}  # derivatives, by the result
+
+
+def _slopes(letter: str, outer: str) -> dict[str, str]:
+    """Return the derivatives of one part of a cell with respect to what its maps read: input, context and state."""
+    matrices = {"x": "W", "a": "C", "h": "U", "s": "U"}
+    return {source: rf"{outer}\,{matrix}^{{({letter})}}_{{k,j}}" for source, matrix in matrices.items()}
+
+
 def _bent(run: Pass, scope: str, leaf: str, name: str, function: Callable[[Tensor], Tensor]) -> Computation:
     values, sums, sources, letter = _both_maps(run, scope, leaf)
     symbols, numbers, state, filled = _mapped(scope, letter, one_bias="c" not in values)
@@ -115,6 +128,7 @@ def _bent(run: Pass, scope: str, leaf: str, name: str, function: Callable[[Tenso
         values,
         sums,
         sources,
+        _slopes(letter, SQUASHED[name].format(letter)),
     )
 
 
@@ -140,6 +154,9 @@ def candidate(run: Pass, scope: str) -> Computation:
         values | {"r": run[f"{scope}.reset_gate"]},
         sums,
         sources | {"r": f"{scope}.reset_gate"},
+        _slopes(letter, "(1-n_{i,j}^2)")
+        | {"r": rf"(1-n_{{i,j}}^2)\left({state}\right)".replace("<i>", "i").replace("<j>", "j")}
+        | dict.fromkeys("hs", rf"(1-n_{{i,j}}^2)\,r_{{i,j}}\,U^{{({letter})}}_{{k,j}}"),
     )
 
 
@@ -153,6 +170,7 @@ def cell(run: Pass, scope: str) -> Computation:
         lambda f, c, into, g: f * c + into * g,
         {"f": run[sources["f"]], "c": _cells_before(run, scope), "into": run[sources["i"]], "g": run[sources["g"]]},
         sources=sources,
+        slopes={"f": rf"c_{{{_step_back(scope)},j}}", "c": "f_{i,j}", "i": "g_{i,j}", "g": "i_{i,j}"},
     )
 
 
@@ -168,6 +186,7 @@ def _gru(run: Pass, scope: str) -> Computation:
         lambda z, n, u: (1 - z) * n + z * u,
         {"z": run[sources["z"]], "n": run[sources["n"]], "u": hidden_before(run, scope)},
         sources=sources,
+        slopes={"z": rf"h_{{{_step_back(scope)},j}}-n_{{i,j}}", "n": "1-z_{i,j}"} | dict.fromkeys("hs", "z_{i,j}"),
     )
 
 
@@ -179,6 +198,7 @@ def _lstm(run: Pass, scope: str) -> Computation:
         lambda o, c: o * torch.tanh(c),
         {letter: run[name] for letter, name in sources.items()},
         sources=sources,
+        slopes={"o": r"\tanh(c_{i,j})", "c": r"o_{i,j}\left(1-\tanh^2(c_{i,j})\right)"},
     )
 
 
@@ -213,6 +233,7 @@ def _side_by_side(run: Pass, states: list[Tensor], rows: tuple[str, str]) -> Com
         same,
         {"x": whole},
         sources=dict(zip(letters, names, strict=True)),
+        slopes=dict.fromkeys(letters, "1"),
         where=torch.arange(whole.shape[-1], device=whole.device) < width,
         otherwise=(rf"{letters[-1]}_{{{rows[-1]},<j>-{width}}}", "<x>"),
     )
@@ -238,6 +259,7 @@ def _tanh_of(x: Tensor, row: str, name: str, run: Pass, sources: dict[str, str])
         symbols=rf"\tanh\left({mapped.symbols}\right)",
         numbers=rf"\tanh\left({mapped.numbers}\right)",
         function=lambda **parts: torch.tanh(mapped.function(**parts)),
+        slopes={letter: rf"(1-\tanh^2)\,{slope}" for letter, slope in mapped.slopes.items()},
     )
 
 
@@ -283,7 +305,8 @@ def context(run: Pass, scope: str) -> Computation:
     """The annotations, mixed by the weights; without attention the summary."""
     if "decoder.alignment.weights" not in run.trace:
         source = "encoder.summary"
-        return Computation(r"u_{<j>}", "<x>", same, {"x": run[source][:, None]}, sources={"u": source})
+        return passed_on(run[source][:, None], "u", source, "<j>")
     sources = {"A": "decoder.alignment.weights", "m": "encoder.annotations"}
     mixed = matrix_product(run[sources["A"]][:, 0], run[sources["m"]])
-    return Computation(r"\sum_k A_{<i>,k}\,m_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources)
+    slopes = {"A": "m_{k,j}", "m": "A_{i,k}"}
+    return Computation(r"\sum_k A_{<i>,k}\,m_{k,<j>}", "<dot>", plus, {}, {"dot": mixed}, sources, slopes)

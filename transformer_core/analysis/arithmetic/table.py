@@ -141,7 +141,6 @@ class CellArithmetic:
     sources: Mapping[str, str]
 
 
-@torch.inference_mode()
 def step_of(run: Pass, name: str) -> Computation:
     """Return how a recorded tensor is computed.
 
@@ -153,7 +152,7 @@ def step_of(run: Pass, name: str) -> Computation:
     return RULES[leaf].step(run, scope)
 
 
-def _axes(run: Pass, name: str) -> tuple[str, ...]:
+def axes_of(run: Pass, name: str) -> tuple[str, ...]:
     """Return the names of a tensor's axes, as they are in this model.
 
     Position vectors have one of the batch where its texts differ in them; a factorised embedding has its own width.
@@ -169,7 +168,7 @@ def values_of(run: Pass, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return a recorded tensor as the model computed it, and the names of its axes."""
     recorded = run.trace[name]
     values = recorded.float() if recorded.is_floating_point() else recorded
-    return values.cpu().numpy(), _axes(run, name)
+    return values.cpu().numpy(), axes_of(run, name)
 
 
 @torch.inference_mode()
@@ -184,6 +183,23 @@ def recompute(run: Pass, name: str) -> Recomputed:
     return Recomputed(name, axes, values, whole.cpu().numpy(), difference, agrees, run.is_edited(name))
 
 
+def checked(run: Pass, name: str, index: Index) -> Index:
+    """Return the shape of a recorded tensor.
+
+    Raises:
+        ValueError: the index lies outside.
+    """
+    shape = tuple(run.trace[name].shape)
+    if len(index) != len(shape) or not all(0 <= place < side for place, side in zip(index, shape, strict=True)):
+        raise ValueError(f"index={index} must lie within {name} of shape {shape}")
+    return shape
+
+
+def places_of(run: Pass, name: str, index: Index) -> Index:
+    """Return the places of an index that a formula writes: not that of the text, nor where there is only one."""
+    return tuple(place for axis, place in zip(axes_of(run, name), index, strict=True) if axis not in ("batch", "one"))
+
+
 @torch.inference_mode()
 def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
     """Write the arithmetic of one cell.
@@ -194,16 +210,11 @@ def explain_cell(run: Pass, name: str, index: Index) -> CellArithmetic:
     Raises:
         ValueError: the index lies outside.
     """
-    recorded = run.trace[name]
-    shape = tuple(recorded.shape)
-    if len(index) != len(shape) or not all(0 <= place < side for place, side in zip(index, shape, strict=True)):
-        raise ValueError(f"index={index} must lie within {name} of shape {shape}")
+    shape = checked(run, name, index)
     step = step_of(run, name)
     cell = step.cell(index, shape)
-    axes = _axes(run, name)
-    places = tuple(place for axis, place in zip(axes, index, strict=True) if axis not in ("batch", "one"))
-    letter = RULES[name.rpartition(".")[2]].letter
-    return CellArithmetic(entry(letter, places), cell, number(cell.value), float(recorded[index]), step.sources)
+    above = entry(RULES[name.rpartition(".")[2]].letter, places_of(run, name, index))
+    return CellArithmetic(above, cell, number(cell.value), float(run.trace[name][index]), step.sources)
 
 
 def tensor_of(*, prompt: Prompt, name: str, target_ids: tuple[int, ...] | None = None) -> Recomputed:

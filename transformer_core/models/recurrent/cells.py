@@ -37,7 +37,7 @@ class StepRecorder:
     def close(self, *, backward: bool = False) -> None:
         """Record what was tapped, in the order of positions; `backward` says that the loop began at the last."""
         for leaf, steps in self._kept.items():
-            self._probe.record(leaf, torch.cat(steps[::-1] if backward else steps, self._axis))
+            self._probe.record(leaf, *(steps[::-1] if backward else steps), axis=self._axis)
 
 
 State = tuple[Tensor, ...]
