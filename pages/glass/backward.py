@@ -14,8 +14,8 @@ from pages.kit.url import in_url
 from pages.kit.verdict import class_word
 from pages.language import plain, t
 from transformer_core.analysis.arithmetic import Differentiated, GradientArithmetic, Pass
+from transformer_core.analysis.arithmetic.nudge import Nudge, nudge
 from transformer_core.analysis.gradients.loss import TextLoss, likeliest_answers, takes_answer, text_loss
-from transformer_core.analysis.gradients.nudge import Nudge, nudge
 from transformer_core.probe import Edit
 
 ANSWER = "glass_answer"

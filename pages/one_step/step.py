@@ -129,13 +129,15 @@ def _show(view: View) -> None:
     board, large = live.pictures
     assert isinstance(board, Picture)
     assert isinstance(large, Picture)
-    show_steps(view)
-    for place, name in zip(st.columns(4), live.numbers, strict=True):
-        with place:
-            show_number(name, live.numbers[name])
-    show_lines("one_step_judged", live.lines["one_step_judged"])
-    _show_taken(board.answer.value)
-    _show_board(view, board)
+    numbers_place, board_place = st.columns([1, 3], gap="large")
+    with numbers_place:
+        show_steps(view)
+        for name, number in live.numbers.items():
+            show_number(name, number)
+        show_lines("one_step_judged", live.lines["one_step_judged"])
+        _show_taken(board.answer.value)
+    with board_place:
+        _show_board(view, board)
     _show_weight(large, live.formulas["one_step_weight"])
     _show_sweep(view)
     STEP.follow(view)
@@ -156,9 +158,9 @@ def _show_board(view: View, board: Picture) -> None:
         MATRIX.take(name, view)
         CELL.forget()
 
-    st.subheader(t("one_step.gradients"), anchor=False)
-    show_in_columns(view, OWN_SCALES, MATRIX, widths=(1, 2), vertical_alignment="center")
+    st.markdown(f"**{t('one_step.gradients')}**")
     show_picture(board, on_select=choose)
+    show_in_columns(view, OWN_SCALES, MATRIX, widths=(1, 2), vertical_alignment="center")
     found: LearningStep = board.answer.value
     pooled = sum(max(one.block) > 1 for one in found.matrices)
     say(t("one_step.pooled", count=len(found.matrices), pooled=pooled), small=True)

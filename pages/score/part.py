@@ -153,11 +153,11 @@ class Score:
         parts = by_key["score_parts"]
         found: ScoreSum = parts.answer.value
         asking = self._asking(view, values) or {}
-        show_formula("score_sum", live.formulas["score_sum"])
         self.part.follow(view)
         bars, opened = st.columns(2, gap="large")
         with bars:
             show_drawing(parts, on_place=partial(self._tap, found.names))
+            show_formula("score_sum", live.formulas["score_sum"])
             st.caption(_held(found))
         with opened:
             if found.openings:

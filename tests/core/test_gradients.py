@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from tests.core.analysis.test_arithmetic import ALL, CHANGES, GATE, LM, RECURRENT
 from tests.helpers import nightly_but
 from tests.helpers.engine import MIXTURES, first_of, inputs, made, shipped
+from transformer_core.analysis.arithmetic.nudge import moved_cell
 from transformer_core.analysis.attention.heads import head_off
 from transformer_core.analysis.gradients.loss import text_loss
-from transformer_core.analysis.gradients.nudge import moved_cell
 from transformer_core.bundle import Bundle
 from transformer_core.models import Bert, Classifier
 from transformer_core.models.recurrent import RecurrentClassifier, Seq2Seq

@@ -112,6 +112,8 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("why", "symmetry", {"why": "symmetry"}),
     ("glass", "cell", {"glass": "encoder.layer1.self_attention.weights", "glass_head": "3", "glass_cell": "4.2"}),
     ("glass", "cell", {"glass": "encoder.layer0.feed_forward.pre_activation", "lang": "zh", "glass_cell": "99.0"}),
+    ("one_step", "step", {}),
+    ("one_step", "step", {"lang": "zh"}),
     ("why", "scaling", {"why": "scaling"}),
     ("why", "scaling", {"why": "scaling", "why_scaling_width": "64", "lang": "zh"}),
     ("glass", "cell", {"glass": "class_logits", "text": "A <b>bad</b> film."}),

@@ -23,8 +23,8 @@ from transformer_core.analysis.arithmetic import (
     recompute,
     tensor_of,
 )
+from transformer_core.analysis.arithmetic.nudge import nudge
 from transformer_core.analysis.gradients.loss import text_loss
-from transformer_core.analysis.gradients.nudge import nudge
 from transformer_core.analysis.source import lines_of
 from transformer_core.prompt import Prompt
 
