@@ -5,7 +5,7 @@ The change of the loss is gradient * step + O(step^2), by the definition of the 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -88,7 +88,7 @@ def nudge(
     shape = tuple(run.trace[name].shape)
     device = next(bundle.model.parameters()).device
     ids = tuple(one.to(device) for one in run.ids.values())
-    options = {} if run.segment_ids is None else {"segment_ids": run.segment_ids}
+    options: dict[str, Any] = {} if run.segment_ids is None else {"segment_ids": run.segment_ids}
 
     def measured(by: float) -> float:
         moved = _after(edits.get(name), moved_cell(index, shape, by, from_end=".backward." in name))

@@ -103,7 +103,8 @@ def followed_weight(
         return 0.0 if tensor is None else float(tensor[row, col])
 
     weight, gradient, decay = at(found.before[parameter]), at(slope), settings["weight_decay"]
-    kept, numbers = weight - rate * decay * weight, dict[str, Any]()
+    kept = weight - rate * decay * weight
+    numbers: dict[str, Any] = {}
     if "exp_avg" in later:
         numbers = {"mean_before": at(earlier.get("exp_avg")), "mean": at(later["exp_avg"]), "small": settings["eps"]}
         numbers |= {"square_before": at(earlier.get("exp_avg_sq")), "square": at(later["exp_avg_sq"])}
