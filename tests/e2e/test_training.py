@@ -165,7 +165,7 @@ def test_a_sweep_is_started_stopped_gone_on_with_and_read_and_its_link_finds_its
     asked = "sweep_one=activation&sweep_one_values=relu,gelu&sweep_seeds=2&lang=en"
     page.goto(f"{address}/sweep?sweep_base={base}&{asked}")
     settle(page)
-    page.get_by_role("button", name="Start 3 runs").click()  # the base itself is one of the four
+    page.get_by_role("button", name="Go on with 3 runs").click()  # the base itself is one of the four
     page.get_by_role("button", name=re.compile(r"Stop \d runs?")).click()
     expect(page.get_by_text(re.compile(r"[1-3] are missing or were stopped"))).to_be_visible()
     page.get_by_role("button", name=re.compile("Go on with")).click()
