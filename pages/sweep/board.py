@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -66,7 +67,7 @@ QUESTIONS = {
 def asked_by(sweep: Sweep) -> str | None:
     """Return the prepared question that a sweep answers, if any."""
     for name, question in QUESTIONS.items():
-        if dict(sweep.values) == dict(question.values) and len(sweep.seeds) > 1:
+        if dict(sweep.values) == dict(question.values) and len(sweep.seeds) >= question.seeds:
             return name if sweep.base == base_of(SHORT)[0] else None
     return None
 
@@ -95,7 +96,10 @@ def _take(name: str) -> None:
 
 
 def find_runs(sweep: Sweep) -> Found:
-    """Return the runs that there are: this visitor's, and where nobody's own data are learned, anybody's."""
+    """Return the runs that there are: this visitor's, and where nobody's own data are learned, anybody's.
+
+    Of other people's runs the results are shown, which are those of anybody who asks for the same, and no way to them.
+    """
     runs = run_list().all()
     return sweep.find(run for run in runs if sweep.base.data.file is None or may_change(run.owner))
 
@@ -116,13 +120,16 @@ def _start(plan: Plan, found: Found) -> None:
                 return
 
 
+def _own_live(found: Found) -> list[RunStore]:
+    """Return the runs under way that this visitor may stop."""
+    stores = (one for row in found for one in row if one is not None and may_change(one.owner))
+    return [store for store in stores if store.status().state in LIVE]
+
+
 def _stop(found: Found) -> None:
-    for store in (one for row in found for one in row if one is not None):
-        if store.status().state in LIVE and may_change(store.owner):
-            try:
-                runner().ask(store, "stop")
-            except RunError:
-                continue  # it ended meanwhile
+    for store in _own_live(found):
+        with suppress(RunError):  # it ended meanwhile
+            runner().ask(store, "stop")
 
 
 def _counts(found: Found) -> dict[str, int]:
@@ -131,6 +138,7 @@ def _counts(found: Found) -> dict[str, int]:
         "all": len(states),
         "finished": sum(one is not None and one.state == "finished" for one in states),
         "live": sum(one is not None and is_live(one) for one in states),
+        "own": len(_own_live(found)),
         "failed": sum(one is not None and one.state == "failed" for one in states),
         "open": sum(one is None or one.state in ("stopped", "interrupted") for one in states),
     }
@@ -158,9 +166,9 @@ def show_start(plan: Plan, found: Found) -> None:
                 on_click=_start,
                 args=(plan, found),
             )
-        if counts["live"]:
+        if counts["own"]:
             st.button(
-                t("sweep.stop", count=counts["live"]),
+                t("sweep.stop", count=counts["own"]),
                 icon=":material/stop:",
                 width="stretch",
                 key="sweep_stop",
@@ -202,7 +210,8 @@ def show_board(sweep: Sweep, found: Found) -> None:
 @one_export
 def _show(sweep: Sweep, found: Found) -> None:
     st.caption(t("sweep.state", **_counts(found)))
-    so_far = outcome(sweep, found)
+    own = [["" if one is None or not may_change(one.owner) else one.id for one in row] for row in found]
+    so_far = replace(outcome(sweep, found), runs=own)
     answer = Answer(so_far, outcome, {}, repeatable=False)
     name = asked_by(sweep)
     if name is None:
@@ -337,16 +346,16 @@ def _show_pair(sweep: Sweep, found: Outcome, names: list[str]) -> None:
         ).show()
     if first != second:
         say(difference_words(sweep, found, first, second))
-    runs = [[run for run in found.runs[cell] if run] for cell in (first, second)]
     with st.container(horizontal=True):
-        for place, run in enumerate(runs[0]):
-            if st.button(t("sweep.open_run", seed=sweep.seeds[place]), key=f"open {run}", icon=":material/movie:"):
+        for seed, run in zip(sweep.seeds, found.runs[first], strict=True):
+            if run and st.button(t("sweep.open_run", seed=seed), key=f"open {run}", icon=":material/movie:"):
                 keep("run", run, "")
                 open_page("train")
-        both = first != second and runs[0] and runs[1]
+        same_seed = (pair for pair in zip(found.runs[first], found.runs[second], strict=True) if all(pair))
+        both = None if first == second else next(same_seed, None)
         if both and st.button(t("sweep.compare"), icon=":material/compare_arrows:", key="sweep_compare"):
-            keep("run", runs[0][0], "")
-            keep("other", runs[1][0], "")
+            keep("run", both[0], "")
+            keep("other", both[1], "")
             open_page("compare")
 
 

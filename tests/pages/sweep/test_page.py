@@ -152,3 +152,38 @@ def test_a_link_that_asks_for_what_cannot_be_is_survived(asked: dict[str, str]) 
     app = page(**asked)
     shown = [*app.toast, *app.warning, *app.selectbox]
     assert shown
+
+
+def test_a_film_is_of_the_seed_on_its_button_and_two_runs_compared_have_the_same_seed(tmp_path: Path) -> None:
+    made_sweep(tmp_path, [[0.6, 0.62], [0.7, 0.71]], activation=("relu", "gelu"))
+    runs = RunList(tmp_path)
+    first = next(one for one in runs.all() if one.spec.training.seed == 0 and one.spec.model.activation == "relu")
+    runs.delete(first.id)
+    app = page(sweep_one="activation", sweep_one_values="relu,gelu", sweep_seeds="2")
+    films = [button.label for button in app.button if "Film" in button.label]
+    assert films == [words("en")["sweep.open_run"].format(seed=1)]
+    app.button(key="sweep_compare").click().run()
+    pair = [
+        runs.open(app.query_params[name][0] if isinstance(app.query_params[name], list) else app.query_params[name])
+        for name in ("run", "other")
+    ]
+    assert [one.spec.training.seed for one in pair] == [1, 1]
+    assert [one.spec.model.activation for one in pair] == ["relu", "gelu"]
+
+
+def test_of_other_peoples_runs_the_results_are_there_and_no_way_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_sweep(tmp_path, [[0.6, 0.62], [0.7, 0.71]], activation=("relu", "gelu"))
+    monkeypatch.setattr("pages.sweep.board.may_change", lambda owner: False)
+    app = page(sweep_one="activation", sweep_one_values="relu,gelu", sweep_seeds="2")
+    assert "+9.5" in told(app)
+    keys = {button.key for button in app.button if button.key}
+    assert not any(key == "sweep_compare" or key.startswith("open ") for key in keys)
+
+
+def test_fewer_seeds_than_a_question_needs_do_not_answer_it(tmp_path: Path) -> None:
+    made_sweep(tmp_path, [[0.6, 0.62], [0.61, 0.6]], norm_order=("post", "pre"))
+    app = page(sweep_one="norm_order", sweep_one_values="post,pre", sweep_seeds="2")
+    assert not asks(app)
+    assert words("en")["sweep.guess_never"] not in told(app)
