@@ -157,13 +157,13 @@ class Score:
         bars, opened = st.columns(2, gap="large")
         with bars:
             show_drawing(parts, on_place=partial(self._tap, found.names))
-            show_formula("score_sum", live.formulas["score_sum"])
             st.caption(_held(found))
         with opened:
             if found.openings:
                 self._show_openings(view, asking, live, by_key)
             else:
                 _ask_layer(view, by_key["score_stages"])
+        show_formula("score_sum", live.formulas["score_sum"])
         try_each(view, found, asking)
         self.below(view)
 

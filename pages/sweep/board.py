@@ -55,7 +55,7 @@ class Question:
 
 
 QUESTIONS = {
-    "rate_or_depth": Question({"learning_rate": (3e-4, 3e-3, 3e-2), "n_layers": (1, 2, 4)}, 2, FURTHER),
+    "rate_or_depth": Question({"learning_rate": (3e-4, 3e-3, 3e-2), "n_layers": (1, 2, 4)}, 3, FURTHER),
     "norm_order": Question({"norm_order": ("post", "pre")}, 10, NEEDED),
     "heads": Question({"n_heads": (4, 1)}, 5),
     "activation": Question({"activation": ("relu", "gelu")}, 5),
@@ -234,7 +234,7 @@ def _judge(name: str, sweep: Sweep, found: Outcome, cover: Cover) -> None:
     if options == FURTHER:
         first, second = (label_of(setting) for setting in sweep.values)
         moved = found.moved((3, 3)).mean(1)
-        sizes = {"moved_first": _number(found, moved[0]), "moved_second": _number(found, moved[1])}
+        sizes = {"moved_first": f"{100 * moved[0]:.1f}", "moved_second": f"{100 * moved[1]:.1f}"}
         sentence = t("sweep.moved", first=first, second=second, seeds=seeds, **sizes)
         cover.judge(found.further((3, 3)), sentence)
     elif options == NEEDED:
