@@ -12,7 +12,7 @@ from pages.hall.scene import part_of_scene, question_open, under_question
 from pages.kit.controls import Choice, Control, Values
 from pages.kit.experiment import while_asked
 from pages.kit.glossary import begin_page, offer_glossary, show_prose
-from pages.kit.header import View, language_and_share
+from pages.kit.header import View, language_and_share, whole_page_asked
 from pages.kit.live import Live, follow
 from pages.kit.navigation import choice_of_part
 from pages.kit.url import current, keep, widget_key
@@ -152,6 +152,8 @@ class Page:
 
         @st.fragment
         def explore(view: View) -> None:
+            if whole_page_asked():
+                st.rerun(scope="app")
             begin_page()
             part = shown[self._choose(key)]
             above, _, below = prose(language(), name).get(f"look_{part.name}", "").partition("\n\n")

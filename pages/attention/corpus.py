@@ -15,7 +15,7 @@ from pages.kit.charts import clickable
 from pages.kit.controls import Choice, Slider, show_in_columns
 from pages.kit.experiment import say
 from pages.kit.glossary import show_prose
-from pages.kit.header import View
+from pages.kit.header import View, choose_text
 from pages.kit.number_format import markdown_table, minus, significant
 from pages.kit.text_set import show_set
 from pages.kit.url import remember, set_choice
@@ -191,13 +191,12 @@ def _show_rows(view: View, found: CorpusHeads, place: int) -> None:
 def _show_way(text: str, layer: int, head: int, cell: tuple[int, int], row: int) -> None:
     """Show the button that opens a row's text and head on the part with all heads."""
     about = {"key": f"corpus_open_{row}", "on_click": _open, "args": (text, layer, head, cell)}
-    if st.button(t("attention.corpus_open"), icon=":material/grid_on:", **about):
-        st.rerun(scope="app")  # the header shows the text
+    st.button(t("attention.corpus_open"), icon=":material/grid_on:", **about)
 
 
 def _open(text: str, layer: int, head: int, cell: tuple[int, int]) -> None:
     on_head(layer, head)
-    set_choice("text", text)
+    choose_text(text)
     set_choice("attention_part", "heads")
     remember("cell", f"{cell[0]}.{cell[1]}")
 

@@ -134,6 +134,17 @@ def _one_language(bundle: Bundle, kinds: tuple[str, ...]) -> str | None:
     return t(f"text.reads_{bundle.reads}")
 
 
+def choose_text(text: str) -> None:
+    """Let the header show another text; only in a callback of a part, which runs alone, so that the page runs next."""
+    set_choice("text", text)
+    st.session_state.whole_page = True
+
+
+def whole_page_asked() -> bool:
+    """Tell, once, whether choose_text was called since the page ran."""
+    return bool(st.session_state.pop("whole_page", False))
+
+
 def encoded(bundle: Bundle, text: str, *, max_len: int | None = None, chat: bool = False) -> Encoding:
     """Return a text as a model reads it.
 

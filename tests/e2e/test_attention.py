@@ -199,7 +199,7 @@ def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(pag
     wait_link(page, layer="1", head="1")
 
 
-def test_a_head_over_a_corpus_is_tapped_and_its_row_opens_on_the_text_alone(page: Page, address: str) -> None:
+def test_a_head_over_a_corpus_is_tapped_and_its_row_is_the_same_on_the_text_alone(page: Page, address: str) -> None:
     visit(page, address, "attention", attention_part="corpus", corpus_texts="12", lang="en")
     row = page.locator(".looked").first
     expect(row).to_be_visible()
@@ -217,8 +217,10 @@ def test_a_head_over_a_corpus_is_tapped_and_its_row_opens_on_the_text_alone(page
     said = page.get_by_text("with a weight of").first.inner_text()
     found = re.search(r"position (\d+)\) looks at .*position (\d+)\) with a weight of (\d\.\d+)", said)
     assert found is not None, said
-    query, key = found[1], found[2]
+    query, key, weight = int(found[1]), int(found[2]), float(found[3])
     page.get_by_role("button", name="Open in All heads").first.click()
     wait_link(page, attention_part=None, cell=f"{query}.{key}", layer=layer, head=head)
     rest(page)
     wait_painted(page, f"{layer}.{head}|{page.get_by_label('Type a sentence').input_value()}")
+    large(page).locator(".vm-tool-table").click()
+    assert abs(table_row(large(page), query)[key] - weight) < 1e-3
