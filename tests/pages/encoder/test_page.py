@@ -78,7 +78,7 @@ def test_the_sum_adds_up_on_the_screen(of: str, word: str) -> None:
     app = part("sum", score_word=word, score_against=of, score_open="layer1.self_attention.head2.token3")
     against = RUNNER_UP if of == "runner" else ALONE
     found = score_sum(**arguments(), answer=int(word), against=against, opened="layer1.self_attention.head2.token3")
-    whole, of_head, of_token = (latex.value for latex in app.latex)
+    of_head, of_token, whole = (latex.value for latex in app.latex)  # the whole stands below both columns
     for number in (found.total, found.score):
         assert f"{number:+.4f}" in whole
     for line, opening in zip((of_head, of_token), found.openings, strict=True):
