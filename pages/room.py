@@ -160,12 +160,14 @@ class Page:
             with st.container(key="picture"):
                 if above:
                     show_prose(above)
-                with under_question("part", here=part.name == part_of_scene(key, first)):
+                of_scene = part.name == part_of_scene(key, first)
+                with under_question("part", here=of_scene):
                     found = part.show(view)
                 if below:
                     show_prose(below)
                 if part.sites is not None:
-                    self.glass(found if isinstance(found, View) else view, sites=part.sites or self.sites)
+                    with under_question("glass", here=of_scene):
+                        self.glass(found if isinstance(found, View) else view, sites=part.sites or self.sites)
 
         model_page(name, look_at_part, explore, story=self.story)
 

@@ -94,15 +94,19 @@ function look(number, made) {
   if (number === at) prepare();
 }
 
-// The figures of a screen by name: components by their keys, charts counted, the bars of verdicts together.
+// The figures of a screen by name: components by their keys, charts counted, the bars of verdicts together, and the
+// formulas of a cell or a weight together.
 function figuresOf(page) {
   const found = {};
   let charts = 0;
   for (const box of page.querySelectorAll(BOXES)) {
     const key = [...box.classList].find((name) => name.startsWith("st-key-"))?.slice(7);
     let name = null;
-    if (box.querySelector("[data-verdict], [data-number]")) name = "verdict";
+    const whole = box.closest("[class*=st-key-figure_]")?.className.match(/st-key-figure_(\w+)/);
+    if (whole) name = whole[1];
+    else if (box.querySelector("[data-verdict], [data-number]")) name = "verdict";
     else if (box.querySelector("[data-lines]")) name = "lines";
+    else if (box.querySelector(".katex") && box.closest("[class*=st-key-formula_]")) name = "formula";
     else if (box.querySelector("[data-testid=stFullScreenFrame]")) name = ++charts > 1 ? `chart${charts}` : "chart";
     else if (box.querySelector(".stBidiComponent") && key !== "live") name = key;
     if (name) (found[name] ??= []).push(box);

@@ -1,5 +1,7 @@
 """Heads over a corpus: every head of the model by two measures, and the strongest rows of the chosen one as text."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,11 @@ from pages.kit.controls import Choice, Slider, show_in_columns
 from pages.kit.experiment import say
 from pages.kit.glossary import show_prose
 from pages.kit.header import View, choose_text
+from pages.kit.models import model_names, open_or_say
+from pages.kit.navigation import open_page
 from pages.kit.number_format import markdown_table, minus, significant
 from pages.kit.text_set import show_set
-from pages.kit.url import remember, set_choice
+from pages.kit.url import keep, remember, set_choice
 from pages.kit.waiting import awaited_or_why
 from pages.language import joined, plain, section, strings, t
 from pages.room import Part
@@ -35,7 +39,9 @@ from transformer_core.analysis.lab.heads_off import attentions
 MOST_TEXTS = 96
 ROWS = 5  # of those that the answer has, shown at once
 SIGNED = ("copying", "effect")
-LACKING = ("copying", "effect", "induction", "next")  # of some heads, with a reason that is said
+NOT_OF_CROSS = ("previous", "next", "same", "repeated", "distance")  # positions of another text are no neighbours
+REASONS = ("copying", "effect", "induction", "next", "cross")  # why a head has no number by a measure
+OWN = "own"
 
 
 def _up(view: View) -> str:
@@ -47,6 +53,12 @@ ACROSS = Choice(
 )
 UP = Choice("corpus_up", MEASURES, label="attention.corpus_up", words="measure.{}", default=_up, form="list")
 KIND = Choice("corpus_kind", lambda view: tuple(attentions(view.bundle)), label="lab.kind", words="lab.kind_{}")
+MODEL = Choice(
+    "corpus_model",
+    lambda view: {OWN: view.bundle.name, **model_names(None, ("translation",))},
+    label="attention.corpus_of",
+    form="list",
+)
 TEXTS = Slider("corpus_texts", 12, MOST_TEXTS, 48, step=12, label="attention.corpus_texts")
 
 
@@ -67,11 +79,19 @@ def head_name(found: CorpusHeads, place: int) -> str:
 
 
 def _show(view: View) -> None:
-    """Show the set and the axes, all heads, the chosen one, and where induction comes from."""
+    """Show the model, the set and the axes, all heads, the chosen one, and where induction comes from."""
+    model_place, set_place = st.columns([1, 3], vertical_alignment="bottom", gap="medium")
+    with model_place:
+        name = MODEL.show(view)
+        bundle = view.bundle if name == OWN else open_or_say(name)
+    if bundle is None:
+        return
+    view = replace(view, bundle=bundle)  # a translator, which the page's other parts do not read; no text is needed
     if not attentions(view.bundle):
         st.info(t("lab.no_heads"), icon=":material/info:")
         return
-    among = show_set(view)
+    with set_place:
+        among = show_set(view)
     across, up, texts = show_in_columns(view, ACROSS, UP, TEXTS, widths=[1, 1, 1], vertical_alignment="bottom")
     if among is None:
         return
@@ -120,10 +140,16 @@ def _show_heads(view: View, answer: Answer[CorpusHeads], across: str, up: str, p
         label = t("attention.corpus_label", across=t(f"measure.{across}"), up=t(f"measure.{up}"))
         clickable(chart, answer, key="corpus_heads", stem="heads_over_corpus", label=label, on_place=choose)
     lacking = len(found.heads) - shown
-    why = [t(f"measure_lacks.{name}", fewest=FEWEST_OFF) for name in LACKING if name in (across, up)]
     said = [_read_of(found)]
     said += [t("attention.corpus_lacking", count=lacking, all=len(found.heads))] if lacking else []
-    say(joined(*said, *(why if lacking else [])), small=True)
+    say(joined(*said, *_why_lacking(found, range(len(found.heads)), (across, up))), small=True)
+
+
+def _why_lacking(found: CorpusHeads, places: Iterable[int], names: Iterable[str]) -> list[str]:
+    """Return why measures say nothing of some of the heads, a sentence each."""
+    lacking = [(name, found.heads[place][0]) for place in places for name in names if not found.says(name, place)]
+    why = dict.fromkeys("cross" if kind == "cross" and name in NOT_OF_CROSS else name for name, kind in lacking)
+    return [t(f"measure_lacks.{reason}", fewest=FEWEST_OFF) for reason in why if reason in REASONS]
 
 
 def _title(name: str) -> str:
@@ -156,14 +182,18 @@ def _show_measures(view: View, found: CorpusHeads, place: int) -> None:
         rows.append((t(f"measure.{name}"), *numbers))
     names = ("measure", "value", "bounds", "uniform", "count")
     say(markdown_table([t(f"attention.corpus_{name}") for name in names], rows, right=4))
-    say(t("attention.corpus_table_note", sequences=found.sequences), small=True)
+    say(
+        joined(t("attention.corpus_table_note", sequences=found.sequences), *_why_lacking(found, [place], MEASURES)),
+        small=True,
+    )
 
 
 def _show_rows(view: View, found: CorpusHeads, place: int) -> None:
     """Show the chosen head's strongest rows as text, each with the way to its matrix."""
     kind, layer, head = found.heads[place]
     st.subheader(t("attention.corpus_rows", name=head_name(found, place)), anchor=False)
-    say(t("attention.corpus_rows_note", texts=len(found.texts)), small=True)
+    note = "attention.corpus_rows_cross" if kind == "cross" else "attention.corpus_rows_note"
+    say(t(note, texts=len(found.texts)), small=True)
     for row in range(min(ROWS, found.row_text.shape[1])):
         text = int(found.row_text[place, row])
         if text < 0:
@@ -184,7 +214,9 @@ def _show_rows(view: View, found: CorpusHeads, place: int) -> None:
             own = None if kind == "cross" else query
             st.html(looked_words(keys, weights, HUES["weights"], label=label, said=said, query=own))
         with way_place:
-            if view.bundle.kind != "translation":
+            if kind == "cross":
+                _show_translation(view.bundle.name, found.texts[text], layer, head, row)
+            elif view.bundle.kind != "translation":
                 _show_way(found.texts[text], layer, head, (query, key), row)
 
 
@@ -192,6 +224,15 @@ def _show_way(text: str, layer: int, head: int, cell: tuple[int, int], row: int)
     """Show the button that opens a row's text and head on the part with all heads."""
     about = {"key": f"corpus_open_{row}", "on_click": _open, "args": (text, layer, head, cell)}
     st.button(t("attention.corpus_open"), icon=":material/grid_on:", **about)
+
+
+def _show_translation(model: str, text: str, layer: int, head: int, row: int) -> None:
+    """Show the button that opens a row's text and cross-attention head on Translation."""
+    if st.button(t("attention.corpus_translate"), icon=":material/translate:", key=f"corpus_open_{row}"):
+        about = {"translation_part": "cross", "translation_over": "head", "layer": str(layer), "head": str(head)}
+        for name, value in ({"model": model, "text": text} | about).items():
+            keep(name, value, "")
+        open_page("translation")
 
 
 def _open(text: str, layer: int, head: int, cell: tuple[int, int]) -> None:

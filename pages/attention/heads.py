@@ -19,7 +19,7 @@ from pages.room import Part
 from transformer_core.analysis.attention.head_ablation import without_head
 from transformer_core.analysis.attention.heads import Heads
 from transformer_core.analysis.attention.tendencies import labelled, tendencies_of
-from transformer_core.analysis.questions import moved
+from transformer_core.analysis.finding import moved
 
 SAME_SCALE = Switch("same_scale", True, label="attention.same_scale")
 NAMES = Switch("attention_names", True, label="attention.name_heads")

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.glass.choice import look_at
 from pages.kit.asking import ask_once
 from pages.kit.controls import Choice
+from pages.kit.experiment import say, say_number
 from pages.kit.header import View
 from pages.kit.number_format import percent, significant
 from pages.kit.url import in_url
@@ -84,7 +85,7 @@ def show_loss(view: View, loss: TextLoss, found: Differentiated) -> None:
         count=found.n_answers,
         answer=answer_word(view, loss.answers[0]),
     )
-    st.markdown(words)
+    say(words)
     if not found.gradients.any():
         st.caption(t("glass.gradient_zero"))
 
@@ -135,6 +136,7 @@ def show_nudged(found: Nudge) -> None:
         "change": significant(found.change, 3, sign=True),
         "expected": significant(found.expected, 3, sign=True),
     }
-    for place, (row, value) in zip(st.columns(len(rows)), rows.items(), strict=True):
-        place.metric(t(f"glass.nudge_{row}"), value)
-    st.markdown(t(f"glass.nudge_fit_{found.fit}"))
+    with st.container(key="figure_nudge"):
+        for place, (row, value) in zip((*st.columns(2), *st.columns(2)), rows.items(), strict=True):
+            say_number(t(f"glass.nudge_{row}"), value, at=place)
+        say(t(f"glass.nudge_fit_{found.fit}"))

@@ -33,7 +33,7 @@ from pages.glass.figures import HEAD_AXES, Slice, slice_of, tensor_figure
 from pages.kit.asking import Answer
 from pages.kit.controls import Choice
 from pages.kit.device import device_of_model
-from pages.kit.experiment import experiment
+from pages.kit.experiment import experiment, fragment
 from pages.kit.exports import export_matrix
 from pages.kit.header import View, typed_in_link
 from pages.kit.live import Live, follow_choice
@@ -228,7 +228,7 @@ def _with_loss(
     return run, found
 
 
-@st.fragment
+@fragment
 def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_ids: tuple[int, ...] | None) -> None:
     run = read_through(view.bundle, view.encoding, target_ids=target_ids, edits=edits)
     default = default_of([name for name in run.trace if matches(name, sites)] or list(run.trace))

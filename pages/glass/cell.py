@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.glass.choice import look_at
 from pages.glass.figures import Slice
+from pages.kit.experiment import covered
 from pages.kit.live import Live, show_formula, show_lines
 from pages.kit.number_format import significant
 from pages.language import joined, plain, t
@@ -36,7 +37,7 @@ def show_facts(site: Site, found: Recomputed, gradients: np.ndarray | None = Non
         numbers = {"minimum": gradients.min(), "mean": gradients.mean(), "maximum": gradients.max()}
         slopes = " · ".join(f"{t(f'glass.{name}')} **{significant(value, 4)}**" for name, value in numbers.items())
         left_out += f" · {t('glass.shows_gradient')}: {slopes}"
-    st.markdown(f"`{found.name}` {chips} :gray[{shown}{left_out}]")
+    st.markdown(f"`{found.name}` {chips}" if covered() else f"`{found.name}` {chips} :gray[{shown}{left_out}]")
 
 
 def show_badge(found: Recomputed) -> None:
@@ -103,7 +104,7 @@ def _equations(entry: str, sides: Sequence[Sequence[str]]) -> str:
         for place, line in enumerate(side):
             plus = "" if line.startswith("-") else "+"
             start = "&= " if not place else rf"&\quad {plus} "
-            rows.append(rf"{start}{line} \\[{22 if 'frac' in line else 8}pt] ")
+            rows.append(rf"{start}{line} \\[{12 if 'frac' in line else 8}pt] ")
     return f"{entry} {''.join(rows)}"
 
 

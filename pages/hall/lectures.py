@@ -39,19 +39,28 @@ from pages.kit.models import kind_of
 from pages.kit.navigation import ICONS, choice_of_part
 from pages.language import ASSETS, LANGUAGES, words
 from pages.serving.owners import visitor
-from transformer_core.analysis.questions import QUESTIONS, Finding, reads, taken_by
+from transformer_core.analysis.finding import Finding
+from transformer_core.analysis.questions import QUESTIONS, reads, taken_by
 from transformer_core.kept import kept_at
 
 FOLDER = ASSETS / "lectures"
 MORE_LECTURES = "VITRINE_LECTURES"  # names a folder of lectures to list after the shipped ones
 OWN_LECTURES = "VITRINE_OWN_LECTURES"  # names the folder of those that people make here, by default .runs/lectures
-READ_FIRST = ("twelve_scenes", "from_recurrence", "how_an_encoder_learns", "the_lab", "since_2017")
+READ_FIRST = (
+    "twelve_scenes",
+    "from_recurrence",
+    "how_an_encoder_learns",
+    "the_lab",
+    "since_2017",
+    "a_step_of_learning",
+)
 OWN = "own."  # begins the names of those of this visitor
 SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
 LARGEST, MOST_SCENES = 200_000, 60
 LONGEST_TITLE, LONGEST_STATE, MOST_OPTIONS = 120, 2_000, 6
 LONGEST_WORDS, MOST_CELLS, MOST_MARKS = 20_000, 2_000, 400  # of a scene's words, notes or question, in Markdown
 MARKS = re.compile("[*_~`[>]")  # each may begin what another ends, or lies in
+WHOLE = re.compile("-?[0-9]{1,5}")
 NAME = re.compile(r"[a-z0-9][a-z0-9_]{0,59}")
 KEPT_SPELLING = " ,.!?'\"/:;()[]~*@$<>|{}^`"  # stands in a screen as it is; the rest of ASCII's marks is quoted
 
@@ -130,7 +139,7 @@ class Scene:
                     raise LectureError(f"{self.question.measured} needs {name}, a text, in the screen")
                 found[name] = str(value)
                 continue
-            if not re.fullmatch("[0-9]{1,5}", str(value)):
+            if not WHOLE.fullmatch(str(value)):
                 raise LectureError(f"{self.question.measured} needs {name}, a whole number, in measured or the screen")
             found[name] = int(str(value))
         return found
@@ -269,7 +278,7 @@ def _question(lines: list[str]) -> Question:
     measured, body = _headed(lines, "measured")
     name, *numbers = measured.split()
     pairs = [number.partition("=") for number in numbers]
-    if name not in QUESTIONS or not all(re.fullmatch("[0-9]{1,5}", value) for _, _, value in pairs):
+    if name not in QUESTIONS or not all(WHOLE.fullmatch(value) for _, _, value in pairs):
         raise LectureError(f"measured: {measured!r:.60} must be one of {', '.join(QUESTIONS)}, and numbers as layer=2")
     text, _, options = f"\n{body}".partition("\n- ")
     found = dict(_pair(line) for line in re.split(r"\n- |\n", options) if line.strip())

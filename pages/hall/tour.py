@@ -18,7 +18,8 @@ from pages.kit.navigation import open_page
 from pages.kit.runs import newest_run
 from pages.kit.url import current, forget_all, keep
 from pages.language import language, plain, safe_text, t
-from transformer_core.analysis.questions import QUESTIONS, Finding, reads
+from transformer_core.analysis.finding import Finding
+from transformer_core.analysis.questions import QUESTIONS, reads
 from transformer_core.prompt import Prompt
 from transformer_core.untrusted.bundle_files import BundleError
 

@@ -93,6 +93,12 @@ def short(view: View, parameter: str) -> str:
     return narrow_name(view.bundle, parameter)
 
 
+def shortest(view: View, parameter: str) -> str:
+    """Return it in the letters that fit above a small picture, as in ``0 query``: without the name of an only stack."""
+    name = re.sub(r"\blayer(\d+)\.", r"\1 ", short(view, parameter))
+    return name if view.bundle.kind == "translation" else re.sub(r"^(en|de)coder\.", "", name)
+
+
 def _names(view: View) -> dict[str, str]:
     return {name: short(view, name) for name in matrices_of(view.bundle.model)}
 

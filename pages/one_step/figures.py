@@ -16,7 +16,7 @@ from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 Words = Mapping[str, str]
 LEVELS = [0, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, *(10.0**power for power in range(2, 12))]
 LINEAR = 0.5  # nats: up to here the axis of the loss is nearly linear, above it logarithmic
-COLUMNS = 6
+COLUMNS = 7
 MARKS = ("step", "best", "over")
 HUES_OF_MARKS = (HUES["weights"], HUES["value"], HUES["key"])
 SHAPES_OF_MARKS = ("circle", "diamond", "triangle-up")

@@ -30,6 +30,7 @@ from pages.one_step.asked import (
     can_step,
     chosen_weight,
     short,
+    shortest,
     show_steps,
     show_target,
     written_rate,
@@ -58,7 +59,7 @@ def _picture(view: View, values: Values) -> Live:
     state = f"{about['answer']!r}|{about['rule']}|{about['taken']}|{view.encoding.text}|{values[OWN_SCALES]}"
     board = gradient_board(
         found.value.matrices,
-        [short(view, matrix.name) for matrix in found.value.matrices],
+        [shortest(view, matrix.name) for matrix in found.value.matrices],
         words,
         ui,
         selected=values[MATRIX],
@@ -237,8 +238,9 @@ def _show_rules(view: View) -> None:
             found.rules, found.steps.tolist(), found.norms.tolist(), found.losses.tolist(), strict=True
         )
     ]
-    st.markdown(markdown_table(head, rows, right=3))
-    say(t("one_step.rules_note", rate=written_rate(rate)), small=True)
+    with st.container(key="figure_rules"):
+        say(markdown_table(head, rows, right=3))
+        say(t("one_step.rules_note", rate=written_rate(rate)), small=True)
     offer_files(lambda: code_files(answer), key="one_step_rules", stem="one_step_rules", note=t("export.note"))
 
 

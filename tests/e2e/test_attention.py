@@ -24,9 +24,12 @@ from tests.helpers.browser import (
 from tests.helpers.pages import minus
 from tests.helpers.reading import open_part, press, table_row, wait_link
 from transformer_core.analysis.attention.head_ablation import head_effects
+from transformer_core.analysis.corpus.head_measures import MEASURES, heads_over_corpus
+from transformer_core.analysis.lab.text_sets import answered_by
 from transformer_core.prompt import Prompt
 
 TEXT = "The plot was thin but I loved every minute"
+PASTED = ("A dull film, but a lovely end.", "I loved it, and then I loved it again.", "Not my thing at all.")
 
 
 def test_every_head_is_repainted_chosen_and_its_numbers_are_the_models(page: Page, address: str) -> None:
@@ -224,3 +227,41 @@ def test_a_head_over_a_corpus_is_tapped_and_its_row_is_the_same_on_the_text_alon
     wait_painted(page, f"{layer}.{head}|{page.get_by_label('Type a sentence').input_value()}")
     large(page).locator(".vm-tool-table").click()
     assert abs(table_row(large(page), query)[key] - weight) < 1e-3
+
+
+def points_of(page: Page) -> dict[str, tuple[float, float]]:
+    """Return both measures of each head's point, by the head, as the chart tells them to a screen reader."""
+    said = page.locator(".role-mark path[aria-roledescription=point]").evaluate_all(
+        "(all) => all.map((one) => one.ariaLabel)"
+    )
+    found = [re.findall(r": (−?[\d.e-]+)", one) for one in said if "layer: " in one]
+    return {numbers[3]: (number(numbers[0]), number(numbers[1])) for numbers in found}
+
+
+def number(written: str) -> float:
+    return float(written.replace("−", "-"))
+
+
+@pytest.mark.nightly
+def test_heads_over_other_texts_are_other_points(page: Page, address: str) -> None:
+    chosen = {"corpus_across": "previous", "corpus_up": "entropy", "corpus_texts": "12"}
+    visit(page, address, "attention", attention_part="corpus", lang="en", **chosen)
+    expect(page.locator(".looked").first).to_be_visible()
+    rest(page)
+    before = points_of(page)
+    page.get_by_text("pasted", exact=True).click()
+    wait_link(page, lab_set="pasted")
+    box = page.get_by_label(re.compile("A text a line"))
+    box.fill("\n".join(PASTED))
+    box.press("Control+Enter")
+    expect(page.get_by_text(f"Read: {len(PASTED)} texts")).to_be_visible()
+    rest(page)
+    after = points_of(page)
+    assert before.keys() == after.keys()
+    assert len(after) == BUNDLE.config.n_layers * BUNDLE.config.n_heads
+    assert all(before[head] != after[head] for head in after)
+    among = answered_by(BUNDLE, tuple((text, "") for text in PASTED))
+    found = heads_over_corpus(bundle=BUNDLE, among=among, texts=12)
+    at = [MEASURES.index(name) for name in ("previous", "entropy")]
+    for place, (_, layer, head) in enumerate(found.heads):
+        assert after[f"{layer}.{head}"] == pytest.approx(found.values[at, place].tolist(), abs=1e-5)

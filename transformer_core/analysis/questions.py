@@ -3,8 +3,7 @@
 A lecture names one of QUESTIONS; its options are what that function may find.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from inspect import signature
 from types import MappingProxyType
 
@@ -19,6 +18,7 @@ from transformer_core.analysis.before.gates import gates_of_sentence
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.encoder.layers import POOLINGS, layer_verdicts
 from transformer_core.analysis.feed_forward.other_activation import swapped_activation
+from transformer_core.analysis.finding import Finding, moved, plain_word
 from transformer_core.analysis.gpt.ladder import ladder
 from transformer_core.analysis.gpt.next_token import expected
 from transformer_core.analysis.lab.changes import Steer, code_of, streams
@@ -29,6 +29,7 @@ from transformer_core.analysis.lab.patching import patch_map, patched_stacks
 from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.analysis.lab.weight_curve import KEPT
 from transformer_core.analysis.lab.weights import WeightEdit, matrices_of
+from transformer_core.analysis.learning.questions import QUESTIONS_OF_A_STEP
 from transformer_core.analysis.masks.masked_head import masked_head
 from transformer_core.analysis.outcome import read, require_outcome
 from transformer_core.analysis.positions.order_effect import order_edits
@@ -40,25 +41,11 @@ from transformer_core.config import require_index
 from transformer_core.prompt import Prompt
 from transformer_core.reader import Outcome
 
-MUCH = 0.05  # of a probability: from here on it has moved much
 LEAST = 0.2  # by which a head must look at a kind of place more than a uniform one does
 BY_LENGTH = "length_en_fr"
 BITS = tuple(range(8, 0, -1))
 HALF = 0.5
 CONTROLS = 16
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a question comes to.
-
-    Args:
-        option: which of the things that can be came true.
-        value: the number that decided it; what it means says the question.
-    """
-
-    option: str
-    value: float
 
 
 def verdict(*, prompt: Prompt) -> Finding:
@@ -94,7 +81,7 @@ def nearest_word(*, prompt: Prompt, row: int) -> Finding:
     encoding = prompt.encoding
     require_index("row", row, len(encoding))
     found = nearest_words(bundle=prompt.bundle, token_id=encoding.ids[row], k=1)
-    return Finding(_word(found.labels[0]), float(found.values[0]))
+    return Finding(plain_word(found.labels[0]), float(found.values[0]))
 
 
 def without_positions(*, prompt: Prompt) -> Finding:
@@ -214,7 +201,7 @@ def next_token(*, prompt: Prompt) -> Finding:
     """
     place = len(prompt.encoding)
     found = expected(prompt=prompt, place=place, top=1)
-    return Finding(_word(found.labels[0]), float(found.probabilities[0]))
+    return Finding(plain_word(found.labels[0]), float(found.probabilities[0]))
 
 
 def written_word(*, prompt: Prompt, step: int) -> Finding:
@@ -225,7 +212,7 @@ def written_word(*, prompt: Prompt, step: int) -> Finding:
     """
     found = word_alignment(prompt=prompt)
     require_index("step", step, len(found.target))
-    return Finding(_word(found.target[step]), float(found.probabilities[step]))
+    return Finding(plain_word(found.target[step]), float(found.probabilities[step]))
 
 
 def where_the_decoder_looks(*, prompt: Prompt, step: int) -> Finding:
@@ -239,7 +226,7 @@ def where_the_decoder_looks(*, prompt: Prompt, step: int) -> Finding:
     special = np.array(prompt.encoding.special)
     mean = found.weights.mean(0)[step]
     place = int(np.where(special, -1.0, mean).argmax())
-    return Finding(_word(found.source[place]), float(mean[place]))
+    return Finding(plain_word(found.source[place]), float(mean[place]))
 
 
 def most_left_of(*, prompt: Prompt) -> Finding:
@@ -250,7 +237,7 @@ def most_left_of(*, prompt: Prompt) -> Finding:
     """
     found = gates_of_sentence(prompt=prompt, direction="forward")
     place = int(found.share.argmax())
-    return Finding(_word(found.tokens[place]), float(found.share[place]))
+    return Finding(plain_word(found.tokens[place]), float(found.share[place]))
 
 
 def half_of_the_gradient(*, prompt: Prompt) -> Finding:
@@ -402,6 +389,7 @@ QUESTIONS: Mapping[str, Callable[..., Finding]] = MappingProxyType(
             bits_needed,
             steering_beats_chance,
             worth_of_a_change,
+            *QUESTIONS_OF_A_STEP,
         )
     }
 )
@@ -433,17 +421,4 @@ def reads_text(question: str) -> bool:
 
 def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: np.ndarray) -> Finding:
     winner = int(np.argmax(probabilities))
-    return Finding(_word(outcome.reader.label(winner)), float(probabilities[winner]))
-
-
-def moved(before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> Finding:
-    """Return whether another outcome wins after a change, or the winner has moved much or little; its move."""
-    winner = int(np.argmax(before))
-    by = float(after[winner] - before[winner])
-    if int(np.argmax(after)) != winner:
-        return Finding("flips", by)
-    return Finding("much" if abs(by) >= MUCH else "little", by)
-
-
-def _word(label: str) -> str:
-    return label.strip("␣")
+    return Finding(plain_word(outcome.reader.label(winner)), float(probabilities[winner]))

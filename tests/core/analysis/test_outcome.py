@@ -12,9 +12,10 @@ from transformer_core.analysis.attention.occlusion import occlusion, substitutes
 from transformer_core.analysis.attention.tendencies import tendencies_of
 from transformer_core.analysis.before.reach import sentence_reach
 from transformer_core.analysis.feed_forward.neurons import without_neuron
+from transformer_core.analysis.finding import Finding
 from transformer_core.analysis.masks.masked_head import masked_head, padded_encoding
 from transformer_core.analysis.outcome import own_mask, read, require_outcome
-from transformer_core.analysis.questions import QUESTIONS, Finding, numbers_of, reads_text
+from transformer_core.analysis.questions import QUESTIONS, numbers_of, reads_text
 from transformer_core.analysis.words.vocabulary import embedding_matrix
 from transformer_core.bundle import MODELS, Bundle
 from transformer_core.config import ModelConfig

@@ -195,6 +195,8 @@ def test_effects_are_shown_after_the_prediction_and_are_the_models(language: str
 def test_heads_over_a_corpus_show_the_chosen_heads_measures_and_its_rows(language: str) -> None:
     app = part("corpus", lang=language, layer="0", head="3", corpus_texts="12", corpus_induction_open="true")
     assert not app.exception
+    model = next(box for box in app.selectbox if box.label == words(language)["attention.corpus_of"])
+    assert {"sentiment", "translation-en-fr"} <= {*model.options}
     found = heads_over_corpus(bundle=open_bundle("sentiment"), among="built_in", texts=12)
     place = found.place("encoder", 0, 3)
     for at, name in enumerate(MEASURES):
@@ -214,6 +216,27 @@ def test_heads_over_a_corpus_show_the_chosen_heads_measures_and_its_rows(languag
     weights = heads.trace["encoder.layer0.self_attention.weights"][0, 3]
     seen = float(weights[found.row_query[place, 1], found.row_key[place, 1]])
     assert seen == pytest.approx(float(found.row_weight[place, 1]), abs=1e-5)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_translators_heads_stand_over_a_corpus_and_what_says_nothing_of_them_is_told(language: str) -> None:
+    chosen = {"corpus_model": "translation-en-fr", "corpus_kind": "cross", "corpus_across": "marks"}
+    app = part("corpus", lang=language, layer="1", head="2", corpus_texts="12", **chosen)
+    assert not app.exception
+    found = heads_over_corpus(bundle=open_bundle("translation-en-fr"), among="built_in", texts=12)
+    place, known = found.place("cross", 1, 2), words(language)
+    for at, name in enumerate(MEASURES):
+        assert f"| {known[f'measure.{name}']} | {written(name, float(found.values[at, place]))} |" in told(app), name
+    silent = {name for name in MEASURES if not found.says(name, place)}
+    assert silent == {"induction", "previous", "next", "same", "repeated", "copying", "distance"}
+    for reason in ("cross", "induction", "copying"):
+        assert known[f"measure_lacks.{reason}"] in told(app)
+    assert known["measure_lacks.next"] not in told(app)
+    app.button(key="corpus_open_0").click().run()
+    kept = app.session_state["kept"]
+    assert (kept["translation_part"], kept["layer"], kept["head"]) == ("cross", "1", "2")
+    assert app.text_input[0].value == kept["text"] == found.texts[found.row_text[place, 0]]
 
 
 @pytest.mark.parametrize(("count", "option"), [(0, "none"), (1, "one"), (2, "several"), (9, "several")])

@@ -23,7 +23,8 @@ from pages.language import LANGUAGES, words
 from tests.helpers import nightly_but
 from tests.helpers.made_runs import made_run
 from tests.helpers.pages import asks, first_screen, told, uncovered
-from transformer_core.analysis.questions import QUESTIONS, Finding
+from transformer_core.analysis.finding import Finding
+from transformer_core.analysis.questions import QUESTIONS
 
 OURS = [(path.parent.name, path.stem) for path in sorted(FOLDER.glob("*/*.md"))]
 DO_NOT_ANSWER = {  # figures that may stay open while a question of this kind is

@@ -88,6 +88,10 @@ class CorpusHeads:
         """Return the place of a head among all; ValueError where there is none."""
         return self.heads.index((kind, layer, head))
 
+    def says(self, measure: str, place: int) -> bool:
+        """Tell whether a measure has a number of a head."""
+        return bool(np.isfinite(self.values[MEASURES.index(measure), place]))
+
     def row_tokens(self, place: int, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the labels of the queries and of the keys of a head's row."""
         kind, text = self.heads[place][0], int(self.row_text[place, row])
