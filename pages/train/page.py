@@ -16,7 +16,7 @@ from pages.train.form import show_form
 from pages.train.panel import show_panel
 from pages.train.refitted import show_refitted
 from pages.train.results import show_results, show_try
-from pages.train.runs import show_runs
+from pages.train.runs import show_damaged, show_runs
 from transformer_core.training.runs.store.run_store import RunStore
 
 
@@ -54,6 +54,7 @@ if store is None:
     show_beginning(problem)
 else:
     show_run(store)
+show_damaged()
 runs = lazy_box(t("train.runs"), icon=":material/history:", key="runs_open")
 if runs is not None:
     with runs:

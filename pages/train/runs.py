@@ -22,6 +22,7 @@ from pages.serving.owners import may_change
 from pages.train.exports import run_zip
 from pages.train.panel import attempt, state_words
 from transformer_core.training.runs.exchange.import_run import MOST_PACKED
+from transformer_core.training.runs.queue import damaged_queues
 from transformer_core.training.runs.store.folder import owner_of
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import LONGEST_NAME
@@ -35,6 +36,13 @@ def best_held_out(store: RunStore) -> str:
     """Return the best held-out accuracy of a run's frames, or a dash."""
     found = [frame.measures["held_out_accuracy"] for frame in store.frames() if "held_out_accuracy" in frame.measures]
     return f"{max(found):.1%}" if found else "–"
+
+
+def show_damaged() -> None:
+    """Say where the queue's table was damaged and made again, as long as the damaged file lies there."""
+    names = damaged_queues(run_list().root)
+    if names:
+        st.warning(t("runs.damaged", file=plain(names[-1]), count=len(names)), icon=":material/build:")
 
 
 def _rename(store: RunStore, key: str) -> None:

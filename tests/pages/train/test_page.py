@@ -133,6 +133,16 @@ def test_a_live_run_can_be_paused_resumed_and_stopped(state: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_damaged_queue_is_put_aside_and_that_is_said(language: str, tmp_path: Path, launcher: _Launcher) -> None:
+    store = made_run(tmp_path, state="paused")
+    (tmp_path / "queue.sqlite").write_bytes(b"no table at all")
+    assert store.status().state == "paused"
+    app = run("train", lang=language)
+    assert not app.exception
+    assert any("queue.damaged-1.sqlite" in warning.value for warning in app.warning)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_run_whose_worker_died_is_interrupted_and_can_be_taken_up(
     language: str, tmp_path: Path, launcher: _Launcher
 ) -> None:

@@ -4,6 +4,9 @@ One table beside the runs has what several processes decide together: who waits 
 pauses with a process, who pauses without one, and what a run was asked. That a process has a run is told by the run's
 lock alone, which the operating system releases when the process ends: what a killed worker had in the table counts for
 nothing. So both outlive a server, and a slot is free again when its worker dies.
+
+A file that is no such table, or only the beginning of one, is put aside under another name, and a new table is made of
+what the runs' folders tell. It is written under another name and renamed, so that nobody sees half of it.
 """
 
 import dataclasses
@@ -12,6 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +23,13 @@ from filelock import FileLock
 
 from transformer_core.device import cores
 from transformer_core.training.runs.errors import RunError, in_words
-from transformer_core.training.runs.store.database import SECONDS_TO_WAIT, RunWriter
-from transformer_core.training.runs.store.folder import LAUNCH, LOCK, LOG, has_worker, hold, is_held
+from transformer_core.training.runs.store.database import SECONDS_TO_WAIT, RunWriter, state_of
+from transformer_core.training.runs.store.folder import LAUNCH, LOCK, LOG, SPEC, created_at, has_worker, hold, is_held
 from transformer_core.training.runs.store.records import REQUESTS, Presence, Request, Status
 
 TABLE, FORMAT = "queue.sqlite", 1
+DRAFT, MAKING, DAMAGED = ".queue.new", "queue.lock", "queue.damaged-{}.sqlite"
+DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 CREATE = """CREATE TABLE queue (
     run TEXT PRIMARY KEY, place INTEGER, slot TEXT, paused INTEGER NOT NULL DEFAULT 0, asked TEXT) STRICT"""
 JOIN = """INSERT INTO queue (run, place) SELECT ?, COALESCE(MAX(place), 0) + 1 FROM queue WHERE TRUE
@@ -61,6 +67,11 @@ def _whole_number(variable: str, default: int, *, least: int) -> int:
     if not (value.isdecimal() and least <= int(value) <= 64):
         raise RunError(f"{variable}={value!r:.50} must be a whole number from {least} to 64")
     return int(value)
+
+
+def damaged_queues(root: Path) -> list[str]:
+    """Return the names of the tables of a folder of runs that were damaged and put aside."""
+    return sorted(path.name for path in root.glob(DAMAGED.format("*")))
 
 
 class Queue:
@@ -260,35 +271,88 @@ class Queue:
 
     def _rows(self, query: str, *values: Any) -> list[tuple]:
         with in_words("the queue of runs cannot be read"):
-            if not self._path.is_file() and (self._root / TICKETS).is_dir():
-                with suppress(sqlite3.Error):  # a folder that may only be read has no queue
-                    self._opened().close()
-            if not self._path.is_file():
+            if not self._path.is_file() and not ((self._root / TICKETS).is_dir() or damaged_queues(self._root)):
                 return []
             with closing(self._opened()) as table:
                 return table.execute(query, values).fetchall()
 
     def _opened(self) -> sqlite3.Connection:
-        """Open the table; where there is none, make it.
+        """Open the table; where there is none, or a damaged one, make it."""
+        table = self._sound_table()
+        if table is None:
+            turn = hold(self._root / MAKING)
+            try:
+                table = self._sound_table()  # another process was quicker
+                if table is None:
+                    self._make()
+                    table = self._sound_table()
+            finally:
+                turn.release()
+        if table is None:
+            raise RunError(f"{TABLE} was made, and is gone or damaged again")
+        return table
+
+    def _sound_table(self) -> sqlite3.Connection | None:
+        """Open the table; None where there is none, or it is damaged.
 
         Its journal keeps its place on the disk, so that a run can leave the queue of a full disk.
         """
-        table = sqlite3.connect(self._path, timeout=SECONDS_TO_WAIT, isolation_level=None)
+        if not self._path.exists():
+            return None
+        address = f"{self._path.absolute().as_uri()}?mode=rw"  # it may have been put aside meanwhile: make no other
+        table = sqlite3.connect(address, uri=True, timeout=SECONDS_TO_WAIT, isolation_level=None)
         try:
             table.execute("PRAGMA journal_mode = PERSIST")
-            if _format_of(table) == 0:
-                table.execute("BEGIN IMMEDIATE")
-                if _format_of(table) == 0:  # no other process was quicker
-                    table.execute(CREATE)
-                    table.execute(f"PRAGMA user_version = {FORMAT}")
-                    self._take_over(table)
-                table.execute("COMMIT")
-            if (found := _format_of(table)) != FORMAT:
+            found = table.execute("PRAGMA user_version").fetchone()[0]
+            if found not in (0, FORMAT):
                 raise RunError(f"the queue of runs has format={found}; this version of Vitrine reads format={FORMAT}")
+            if found and table.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+                return table
+        except sqlite3.DatabaseError as error:
+            damaged = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in DAMAGES
+            if not damaged and self._path.exists():  # else it was put aside meanwhile
+                table.close()
+                raise
         except BaseException:
             table.close()
             raise
-        return table
+        table.close()
+        return None
+
+    def _make(self) -> None:
+        """Make the table; a damaged one is put aside before, with its journal, which is of no other table."""
+        aside = next(path for number in count(1) if not (path := self._root / DAMAGED.format(number)).exists())
+        draft, journal = self._root / DRAFT, Path(f"{self._path}-journal")
+        for left in (draft, Path(f"{draft}-journal")):
+            left.unlink(missing_ok=True)
+        if self._path.exists():
+            self._path.rename(aside)
+        with suppress(FileNotFoundError):
+            journal.rename(f"{aside}-journal")
+        with closing(sqlite3.connect(draft, isolation_level=None)) as table:
+            table.execute("BEGIN")
+            table.execute(CREATE)
+            table.execute(f"PRAGMA user_version = {FORMAT}")
+            self._take_over(table)
+            if damaged_queues(self._root):
+                self._take_from_folders(table)
+            table.execute("COMMIT")
+        draft.rename(self._path)
+
+    def _take_from_folders(self, table: sqlite3.Connection) -> None:
+        """Note what the runs' folders tell: which compute or pause, and that those never started wait, oldest first.
+
+        A run that had been started and waited to go on is not told from one whose worker died: it can be resumed.
+        """
+        for folder in sorted((path.parent for path in self._root.glob(f"*/{SPEC}")), key=created_at):
+            state, run = state_of(folder), folder.name
+            if is_held(folder / LOCK):
+                slot: Slot = "pauses" if state == "paused" else "computes"
+                table.execute("INSERT OR REPLACE INTO queue (run, slot) VALUES (?, ?)", (run, slot))
+            elif state == "paused":
+                table.execute("INSERT OR REPLACE INTO queue (run, paused) VALUES (?, 1)", (run,))
+            elif state is None and not _has_words(folder / LOG):
+                table.execute(JOIN, (run,))
 
     def _take_over(self, table: sqlite3.Connection) -> None:
         """Take over what an earlier version noted in files: who waits, in order, and who pauses without a process."""
@@ -299,5 +363,8 @@ class Queue:
             table.executemany(paused, [(flag.parent.name,) for flag in flags])
 
 
-def _format_of(table: sqlite3.Connection) -> int:
-    return table.execute("PRAGMA user_version").fetchone()[0]
+def _has_words(log: Path) -> bool:
+    """Tell whether it was noted why a run could not be started."""
+    with suppress(OSError):
+        return bool(log.read_text(encoding="utf-8", errors="replace").strip())
+    return False

@@ -24,7 +24,7 @@ from transformer_core.training.runs.store.folder import (
     RESERVED_NAMES,
     SPEC,
     Data,
-    about,
+    created_at,
     default_root,
     is_followed,
     making,
@@ -60,7 +60,6 @@ class Bounds:
 
 
 BOUNDS = Bounds()
-MOST_SECONDS = 1e12  # since 1970
 
 
 class RunList:
@@ -247,7 +246,7 @@ class RunList:
             if not self.root.is_dir():
                 return []
             folders = [entry for entry in self.root.iterdir() if ID.fullmatch(entry.name) and entry.is_dir()]
-        return sorted(folders, key=_created, reverse=True)[:most]
+        return sorted(folders, key=created_at, reverse=True)[:most]
 
     def _place(self, draft: Path, run: str) -> RunStore:
         noted = {"format": FORMAT, "id": run, "created": time.time(), "owner": self._owner}
@@ -275,14 +274,9 @@ def _require_beginning(spec: RunSpec, beginning: Beginning | None) -> None:
         raise RunError(f"start={spec.start.model!r} must come with its weights, or from a run that has them")
 
 
-def _created(folder: Path) -> float:
-    created = about(folder).get("created")
-    return float(created) if isinstance(created, int | float) and abs(created) < MOST_SECONDS else 0.0
-
-
 def _is_left_alone(folder: Path) -> bool:
     """Tell whether a run is a day old, and nobody follows it."""
-    return time.time() - _created(folder) > SECONDS_YOUNG and not is_followed(folder, SECONDS_FOLLOWED)
+    return time.time() - created_at(folder) > SECONDS_YOUNG and not is_followed(folder, SECONDS_FOLLOWED)
 
 
 def _oldest(

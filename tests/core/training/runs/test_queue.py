@@ -1,16 +1,19 @@
 """The queue: as many at once as there are slots, the rest wait in order, and nobody's death stops it."""
 
+import json
 import multiprocessing
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
 from transformer_core.training.runs import queue as slots
 from transformer_core.training.runs.errors import RunError
-from transformer_core.training.runs.queue import MOST_PAUSES, MOST_RUNS, Queue, most_pauses, most_runs
-from transformer_core.training.runs.store.folder import LOCK, hold, is_held
+from transformer_core.training.runs.queue import MOST_PAUSES, MOST_RUNS, Queue, damaged_queues, most_pauses, most_runs
+from transformer_core.training.runs.store.database import RunWriter
+from transformer_core.training.runs.store.folder import ABOUT, LOCK, LOG, SPEC, hold, is_held
 
 
 @pytest.fixture
@@ -175,6 +178,77 @@ def test_a_process_killed_while_it_changes_the_table_changes_nothing_and_holds_u
     assert process.exitcode == -signal.SIGKILL
     queue.join("b")
     assert queue.runs() == ["a", "b"]
+
+
+DAMAGES = {
+    "garbage": lambda whole: b"no table at all" * 1_000,
+    "empty": lambda whole: b"",
+    "truncated": lambda whole: whole[: len(whole) // 2],
+    "cut in its head": lambda whole: whole[:50],
+    "spoilt inside": lambda whole: whole[:4_096] + b"\xff" * (len(whole) - 4_096),
+}
+
+
+def noted(root, made, **states):
+    """Make what the folders of runs have: when they were made, and the state of those that were started."""
+    for run, created in made.items():
+        (root / run / SPEC).write_text("{}")
+        (root / run / ABOUT).write_text(json.dumps({"created": created}))
+    for run, state in states.items():
+        writer = RunWriter(root / run)
+        writer.set_state(state)
+        writer.close()
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_table_is_put_aside_and_made_again_of_the_runs_folders(queue, held, tmp_path, damage):
+    noted(tmp_path, {"a": 1, "b": 2, "c": 5, "d": 4, "e": 3, "f": 6}, a="running", b="paused", e="paused", f="running")
+    (tmp_path / "g" / SPEC).write_text("{}")
+    (tmp_path / "g" / LOG).write_text("the worker cannot be started")
+    queue.join("c")
+    held("a", "b")  # f has no worker: it was killed
+    spoilt = damage((tmp_path / slots.TABLE).read_bytes())
+    (tmp_path / slots.TABLE).write_bytes(spoilt)
+    assert queue.runs() == ["d", "c"], "oldest first"
+    aside = damaged_queues(tmp_path)
+    assert aside == ["queue.damaged-1.sqlite"]
+    assert (tmp_path / aside[0]).read_bytes() == spoilt
+    found = {name: queue.presence(name) for name in "abcdefg"}
+    assert [name for name in found if found[name].paused] == ["e"]
+    assert [name for name in found if found[name].starting] == ["c", "d"]
+    run, claim = queue.claim_next()
+    assert (run, queue.claim_next()) == ("d", None), "a has one of two slots; b pauses"
+    claim.release()
+    (tmp_path / slots.TABLE).write_bytes(b"once more")
+    queue.join("f")
+    assert (queue.runs(), len(damaged_queues(tmp_path))) == (["d", "c", "f"], 2)
+
+
+def mended_until(root, step):
+    """Open a damaged table until the process kills itself before a step of mending, the files' renaming among them."""
+    left, rename = [step], Path.rename
+
+    def kill(path, target):
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rename(path, target)
+
+    Path.rename = kill
+    Queue(root).runs()
+
+
+@pytest.mark.parametrize("step", range(3))
+def test_a_process_killed_while_it_mends_the_table_loses_nothing(queue, tmp_path, step):
+    noted(tmp_path, {"a": 1, "b": 2})
+    queue.join("a")
+    (tmp_path / slots.TABLE).write_bytes(b"no table at all")
+    process = multiprocessing.get_context("fork").Process(target=mended_until, args=(tmp_path, step))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert queue.runs() == ["a", "b"]
+    assert [(tmp_path / name).read_bytes() for name in damaged_queues(tmp_path)] == [b"no table at all"]
 
 
 def test_the_numbers_of_slots_and_pauses_are_set_or_follow_from_the_processors(monkeypatch):

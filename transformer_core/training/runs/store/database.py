@@ -123,6 +123,18 @@ def worker_of(folder: Path) -> int | None:
             return connection.execute("SELECT pid FROM status").fetchone()[0] or None
 
 
+def state_of(folder: Path) -> str | None:
+    """Return the last state that a run's folder holds; None where it was never started, "" where it cannot be read."""
+    try:
+        connection = open_reader(folder / DATABASE)
+        if connection is None:
+            return None
+        with closing(connection):
+            return connection.execute("SELECT state FROM status").fetchone()[0]
+    except (sqlite3.Error, RunError, TypeError):
+        return ""
+
+
 def to_blob(array: np.ndarray) -> bytes:
     """Return numbers in the database's format."""
     return np.ascontiguousarray(array, dtype=FLOAT).tobytes()

@@ -39,6 +39,7 @@ RESERVED_NAMES = {
 MAKING, LEAVING, MAKER = ".new-", ".old-", "maker.lock"
 ID = re.compile(r"[a-z0-9]{8,12}")
 LENGTH_OF_ID = 10
+MOST_SECONDS = 1e12  # since 1970
 ALPHABET = string.ascii_lowercase + string.digits
 SECONDS_OF_SCRATCH = 3_600.0
 SECONDS_BETWEEN_MARKS = 60.0
@@ -71,6 +72,12 @@ def owner_of(folder: Path) -> str:
     """Return who made a run, "" where nobody is told apart."""
     owner = about(folder).get("owner")
     return owner if isinstance(owner, str) else ""
+
+
+def created_at(folder: Path) -> float:
+    """Return when a run was made, in seconds since 1970; 0 where that is not known."""
+    created = about(folder).get("created")
+    return float(created) if isinstance(created, int | float) and abs(created) < MOST_SECONDS else 0.0
 
 
 def follow(folder: Path) -> None:
