@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from transformer_core.config import ModelConfig
 from transformer_core.device import best_device
 from transformer_core.layers.initialization import Undrawn, shapes_alone
+from transformer_core.layers.tuned_lens import TunedLens
 from transformer_core.measured import MEASURED, NOTHING_MEASURED, Measured, read_measured, write_measured
 from transformer_core.models import AnswerFinder, Bert, Classifier, Gpt, SentenceEncoder, TokenClassifier, Translation
 from transformer_core.models.recurrent import (
@@ -41,6 +42,7 @@ from transformer_core.untrusted.bundle_files import (
     CONFIG,
     FORMAT,
     LARGEST_TEXT_FILE,
+    LENS,
     TOKENIZER,
     WEIGHTS,
     BundleError,
@@ -66,6 +68,7 @@ MODELS: dict[str, type[nn.Module]] = {
 }
 Answered = tuple[str, str | int | None]  # a text, and its class or its target, if it has one
 LABELLED = ("classifier", "tagger", "recurrent_classifier")  # kinds with named classes
+WITH_LENS = ("gpt", "bert")  # kinds whose every layer a tuned lens can read
 CONFIGS: dict[str, type] = {
     "seq2seq": RecurrentConfig,
     "lm": RecurrentLmConfig,
@@ -96,6 +99,7 @@ class Bundle:
         target_tokenizer: what cuts the texts of a translation's target, where that is another one; both have the same
             ids.
         chat: what makes one text of a conversation, if the model was trained on such.
+        lens: a tuned lens that was trained for these weights, if there is one.
         read_held_out: of the model of a run, reads the texts that the run never learned from; None where nobody knows.
 
     Raises:
@@ -113,6 +117,7 @@ class Bundle:
     card_zh: str = ""
     target_tokenizer: Tokenizer | None = None
     chat: ChatTemplate | None = None
+    lens: nn.Module | None = None
     read_held_out: Callable[[], Sequence[Answered]] | None = None
     stored: tuple[tuple[str, int], ...] = ()
 
@@ -211,14 +216,14 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
     if bundle.target_tokenizer is not None:
         raise BundleError(f"{bundle.name} has a tokenizer for its target, and a bundle holds one for all texts")
     folder = Path(folder)
-    tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in bundle.model.named_parameters()}
-    if spoilt := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
-        raise BundleError(f"{spoilt[0]} is not finite in {dtype} ({len(spoilt)} tensors in all)")
+    modules = {WEIGHTS: bundle.model} | ({} if bundle.lens is None else {LENS: bundle.lens})
+    tensors = {name: _tensors_of(module, dtype) for name, module in modules.items()}
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         draft = Path(scratch)
-        save_file(tensors, draft / WEIGHTS)
-        (draft / WEIGHTS).chmod(0o644)  # safetensors makes it readable for its owner only
+        for name, own in tensors.items():
+            save_file(own, draft / name)
+            (draft / name).chmod(0o644)  # safetensors makes it readable for its owner only
         bundle.tokenizer.save(draft / TOKENIZER)
         (draft / CARD).write_text(bundle.card, encoding="utf-8")
         if bundle.card_zh:
@@ -230,17 +235,24 @@ def save(bundle: Bundle, folder: str | os.PathLike[str], *, dtype: torch.dtype =
             "reads": bundle.reads,
             "model": dataclasses.asdict(bundle.config),
             "chat": None if bundle.chat is None else dataclasses.asdict(bundle.chat),
-            "files": {name: fingerprint(draft / name) for name in (WEIGHTS, TOKENIZER)},
+            "files": {name: fingerprint(draft / name) for name in (*modules, TOKENIZER)},
         }
         (draft / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         if bundle.measured != NOTHING_MEASURED:
             write_measured(draft, bundle.measured)
-        for name in (MEASURED, CARD_ZH):
+        for name in (MEASURED, CARD_ZH, LENS):
             if not (draft / name).exists():
                 (folder / name).unlink(missing_ok=True)  # of the bundle that was here before
-        for name in (WEIGHTS, TOKENIZER, CARD, CARD_ZH, MEASURED, CONFIG):
+        for name in (WEIGHTS, LENS, TOKENIZER, CARD, CARD_ZH, MEASURED, CONFIG):
             if (draft / name).exists():
                 os.replace(draft / name, folder / name)
+
+
+def _tensors_of(module: nn.Module, dtype: torch.dtype) -> dict[str, Tensor]:
+    tensors = {name: p.detach().to("cpu", dtype).contiguous() for name, p in module.named_parameters()}
+    if spoilt := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
+        raise BundleError(f"{spoilt[0]} is not finite in {dtype} ({len(spoilt)} tensors in all)")
+    return tensors
 
 
 def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
@@ -273,13 +285,26 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
     if config["kind"] == "translation" and model_config.starts_with_pad:
         tokenizer.bos_id = model_config.pad_id
     model = model.to(best_device(device)).eval().requires_grad_(False)
+    lens = _lens_in(folder, config, model_config, max_bytes)
+    lens = None if lens is None else lens.to(best_device(device))
     labels, reads = tuple(config["labels"]), config.get("reads", "")
     if config["kind"] in LABELLED and not labels:
         labels = tuple(f"LABEL_{place}" for place in range(model_config.n_classes))
     card, card_zh = read_card(folder), read_card(folder, CARD_ZH)
     measured, chat = read_measured(folder), _chat_in(folder, config)
     stored = kinds_of(kind for _, kind in header(folder / WEIGHTS, f"{folder.name}/{WEIGHTS}").values())
-    return Bundle(folder.name, model, tokenizer, labels, card, None, measured, reads, card_zh, chat=chat, stored=stored)
+    return Bundle(
+        folder.name, model, tokenizer, labels, card, None, measured, reads, card_zh, chat=chat, lens=lens, stored=stored
+    )
+
+
+def _lens_in(folder: Path, values: dict[str, Any], config: ModelConfig, max_bytes: int) -> nn.Module | None:
+    if LENS not in values["files"]:
+        return None
+    if values["kind"] not in WITH_LENS:
+        raise BundleError(f"{folder.name}/{LENS} is of a {values['kind']}; only {' or '.join(WITH_LENS)} has one")
+    check_file(folder / LENS, values["files"][LENS], max_bytes)
+    return load_weights(folder / LENS, TunedLens, config).eval().requires_grad_(False)
 
 
 def _chat_in(folder: Path, values: dict[str, Any]) -> ChatTemplate | None:

@@ -22,7 +22,7 @@ UNITS = ("review", "sentence", "caption", "story", "line", "poem")
 MEASURES = ("rarity", "nats_a_token")
 LOOKS = ("above", "rhyme")
 FEWEST = 30  # texts, for a share to be reported
-OTHERS = ("usual", "trained", "sureness", "verse")
+OTHERS = ("usual", "trained", "sureness", "verse", "lens")
 COUNTS = "learned"
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 CountOrNone = Annotated[int, Meta(ge=0, le=10**9)]
@@ -171,6 +171,33 @@ class HeadLook:
 
 
 @dataclass(frozen=True)
+class LensStage:
+    """How far the answer read from one stage is from the model's own, through the logit lens and the tuned lens.
+
+    Args:
+        data: as of Slice.
+        stage: 0 for the embedding, then one a layer; the last layer has none, since it is the answer.
+        logit, tuned: mean KL divergence of the model's own distribution from the one read there, in nats a token.
+        low, high: the bounds of 95 % of resampled texts of the change, tuned minus logit.
+        tokens, texts: how many were measured.
+    """
+
+    data: Name
+    stage: Place
+    logit: Annotated[float, Meta(ge=0, le=1e3)]
+    tuned: Annotated[float, Meta(ge=0, le=1e3)]
+    low: Annotated[float, Meta(ge=-1e3, le=1e3)]
+    high: Annotated[float, Meta(ge=-1e3, le=1e3)]
+    tokens: Count
+    texts: Count
+
+    def __post_init__(self) -> None:
+        check_printable(self, "data")
+        if self.low > self.high:
+            raise ValueError(f"low={self.low} must be at most high={self.high}")
+
+
+@dataclass(frozen=True)
 class Measured:
     """All that was measured of a model.
 
@@ -183,6 +210,7 @@ class Measured:
     trained: Annotated[tuple[Trained, ...], ROWS] = ()
     sureness: Annotated[tuple[Confidence, ...], ROWS] = ()
     verse: Annotated[tuple[HeadLook, ...], ROWS] = ()
+    lens: Annotated[tuple[LensStage, ...], ROWS] = ()
     learned: Annotated[tuple[CountOrNone, ...], Meta(description="a list of whole numbers")] = field(
         default=(), repr=False, hash=False
     )

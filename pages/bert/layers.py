@@ -20,12 +20,14 @@ from pages.kit.charts import clickable, show_chart
 from pages.kit.experiment import Cover, ask_first, experiment, options_of, say
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
+from pages.kit.lens import show_lens_choice, show_lens_measured
 from pages.kit.number_format import markdown_table, percent
 from pages.kit.waiting import BRIEF, awaited
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.bert.layers import ByLayer, EachByLayer, by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import Hidden
+from transformer_core.analysis.lens import Through
 
 TOP = 5
 NAMED = 3
@@ -42,10 +44,11 @@ def _show(view: View) -> View:
         place = show_masks(view, read)
     with sentence:
         st.html(sentence_of(read))
-    answer = ask(by_layer, prompt=prompt_of(view), hidden=chosen_places(read), place=place, top=TOP)
+    through, hidden = show_lens_choice(view), chosen_places(read)
+    answer = ask(by_layer, prompt=prompt_of(view), hidden=hidden, place=place, top=TOP, through=through)
     found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)
-    with _ask_lead(view, read, place, found, stages).picture():
+    with _ask_lead(view, read, place, found, stages, through).picture():
         chart, table = st.columns([3, 2], gap="large")
         with chart:
             figure = follow_chart(
@@ -54,19 +57,23 @@ def _show(view: View) -> View:
             show_chart(figure, answer, key="bert_layers", stem="bert_layer_by_layer", label=t("bert.layers_label"))
         with table:
             say(_table(found, stages))
-            say(section("bert", f"lens_{view.bundle.config.norm_order}"), small=True)
+            trained = "tuned" if through == "tuned" else view.bundle.config.norm_order
+            say(section("bert", f"lens_{trained}"), small=True)
     show_prose(section("bert", "layers"))
-    _each(view, read)
+    show_lens_measured(view)
+    _each(view, read, through)
     return masked_view(view, read)
 
 
-def _ask_lead(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str]) -> Cover:
+def _ask_lead(view: View, read: Hidden, place: int, found: ByLayer, stages: list[str], through: Through) -> Cover:
     """Ask from which stage on the answer leads, and judge the prediction."""
     question = section("bert", "try_lead").format(
         mask=plain(called(read, place)), word=plain(found.words[0]), chance=percent(found.probabilities[-1, 0])
     )
     named = {str(stage): name for stage, name in enumerate(stages)}
-    cover = ask_first(question, named, name="bert_lead", about=f"{view.bundle.name} {read.masked.ids} {place}")
+    cover = ask_first(
+        question, named, name="bert_lead", about=f"{view.bundle.name} {read.masked.ids} {place} {through}"
+    )
     measured = t("bert.settled_measured", stage=stages[found.settled], rank=f"{int(found.ranks[0, 0]):,}")
     cover.judge(str(found.settled), measured)
     return cover
@@ -82,15 +89,16 @@ def _table(found: ByLayer, stages: list[str]) -> str:
 
 
 @experiment("bert_each_layer_open", "bert.try_each_layer")
-def _each(view: View, read: Hidden) -> None:
+def _each(view: View, read: Hidden, through: Through) -> None:
     if not has_words(read):
         return
     options = options_of("bert.settled_{}", ("few", "some", "most"))
     question = section("bert", "try_settled").format(layer=view.bundle.config.n_layers - 1)
-    cover = ask_first(question, options, name="bert_settled", about=view.name)
+    cover = ask_first(question, options, name="bert_settled", about=f"{view.name} {through}")
     brief = len(view.encoding) <= BRIEF
     with cover.picture():
-        answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, prompt=prompt_of(view))
+        asked = {"prompt": prompt_of(view), "through": through}
+        answer = awaited(each_by_layer, t("bert.hiding_each"), key="bert_board", brief=brief, **asked)
         if answer is None:
             return
         _board(view, answer)

@@ -1,4 +1,4 @@
-"""The page's part on the logit lens: every layer's first choice at every place, and the answer at one place."""
+"""The page's part on the lenses: every layer's first choice at every place, and the answer at one place."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,13 @@ from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Slider, Values, show_in_columns
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
+from pages.kit.lens import LENS as THROUGH
+from pages.kit.lens import show_lens_choice, show_lens_measured
 from pages.kit.live import Live
 from pages.language import joined, plain, section, t
 from pages.room import Part
 from transformer_core.analysis.gpt.lens import Lens, logit_lens
+from transformer_core.analysis.lens import Through
 
 MOST_LETTERS, MOST_WORDS = 24, 14  # places that fit side by side where tokens are letters, and where they are words
 LITTLE, MUCH = 0.1, 1.0  # bits
@@ -35,13 +38,13 @@ def _last_first(view: View) -> int:
 FIRST = Slider("gpt_first", 1, _last_first, _last_first, label="gpt.first_place")
 
 
-def _lens(view: View, first: int) -> Answer[Lens]:
-    return ask_once(logit_lens, prompt=view.prompt, first=first, count=_shown(view))
+def _lens(view: View, first: int, through: Through) -> Answer[Lens]:
+    return ask_once(logit_lens, prompt=view.prompt, first=first, count=_shown(view), through=through)
 
 
 def _picture(view: View, values: Values) -> Live:
     """Return the board and, where the chosen place is on it, the answer there layer by layer."""
-    answer, place = _lens(view, values[FIRST]), len(view.encoding) + values[BACK]
+    answer, place = _lens(view, values[FIRST], values[THROUGH]), len(view.encoding) + values[BACK]
     found = answer.value
     board = lens_board(
         found.choices,
@@ -67,10 +70,11 @@ def _picture(view: View, values: Values) -> Live:
 
 def _show(view: View) -> None:
     """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
+    through = show_lens_choice(view)
     back, first = show_in_columns(view, BACK, FIRST, gap="large")
     place = len(view.encoding) + back
     with st.spinner(t("gpt.reading")):
-        answer = _lens(view, first)
+        answer = _lens(view, first, through)
     found = answer.value
     board, *of_place = LENS.live(view).drawings
     show_drawing(board, on_place=lambda where: go_to(where, view))
@@ -80,7 +84,8 @@ def _show(view: View) -> None:
         _place(answer, found.places.index(place), of_place)
     else:
         st.info(t("gpt.lens_outside", place=place), icon=":material/visibility:")
-    _last(view, answer)
+    show_lens_measured(view)
+    _last(view, answer, through)
 
 
 def _words() -> dict[str, str]:
@@ -110,13 +115,13 @@ def _place(answer: Answer[Lens], column: int, drawings: Sequence[Drawing]) -> No
 
 
 @experiment("gpt_lens_open", "gpt.try_lens")
-def _last(view: View, answer: Answer[Lens]) -> None:
+def _last(view: View, answer: Answer[Lens], through: Through) -> None:
     found = answer.value
     if not any(found.came):
         st.info(t("gpt.lens_open"), icon=":material/info:")
         return
     options = options_of("gpt.last_{}", ("falls", "little", "some", "much"))
-    question, about = section("gpt", "try_lens"), f"{view.name} {found.places[0]}"
+    question, about = section("gpt", f"try_lens_{through}"), f"{view.name} {found.places[0]} {through}"
     cover = ask_first(question, options, name="gpt_lens", about=about)
     without, full = (float(bits) for bits in found.mean_bits[-2:])
     more = without - full
@@ -134,7 +139,7 @@ def _last(view: View, answer: Answer[Lens]) -> None:
     with cover.picture():
         chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
         show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
-        say(section("gpt", "lens_after"))
+        say(section("gpt", f"lens_after_{through}"))
 
 
-LENS = Part("gpt", "lens", _show, _picture, (BACK, FIRST))
+LENS = Part("gpt", "lens", _show, _picture, (THROUGH, BACK, FIRST))

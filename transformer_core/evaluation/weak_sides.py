@@ -220,7 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
         learned = (example.text for file in chosen.learned for example in _read(bundle, file))
         data = [(name, unit, _read(bundle, Path(file))) for name, unit, file in chosen.of]
         measured = measure_on_each(bundle, data, learned=learned)
-        measured = replace(measured, trained=bundle.measured.trained)
+        measured = replace(measured, trained=bundle.measured.trained, lens=bundle.measured.lens)
         write_measured(chosen.bundle, measured)
     except (ValueError, OSError) as error:
         print(f"weak_sides: {' '.join(str(error).split())}", file=sys.stderr)

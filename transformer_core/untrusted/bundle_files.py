@@ -12,6 +12,7 @@ from typing import Any
 FORMAT = 1
 WEIGHTS, TOKENIZER, CONFIG, CARD = "model.safetensors", "tokenizer.json", "config.json", "card.md"
 CARD_ZH = "card.zh.md"
+LENS = "lens.safetensors"
 LARGEST_TEXT_FILE = 32 << 20
 LARGEST_HEADER = 2 << 20  # about 20,000 tensors; BERT has 200
 LANGUAGES = ("en", "zh")

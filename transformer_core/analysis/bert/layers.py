@@ -1,7 +1,8 @@
 """Layer by layer: what the masked-word head would say if the encoder ended earlier.
 
 The head is asked for vectors that it was never trained on, as in nostalgebraist 2020 (the logit lens); a pre-norm
-model's vectors go through its last normalisation first, since the head never saw any others.
+model's vectors go through its last normalisation first, since the head never saw any others. A tuned lens maps them
+to the last layer's before (Belrose et al. 2023).
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from transformer_core.analysis.bert.masked_words import (
     ranks_of,
     tensors,
 )
-from transformer_core.analysis.lens import choices, settled, through_last_norm
+from transformer_core.analysis.lens import Through, choices, read_out, require_lens, settled
 from transformer_core.bundle import Bundle
 from transformer_core.probe import Probe
 from transformer_core.progress import counted
@@ -77,36 +78,45 @@ class EachByLayer:
     settled: np.ndarray
 
 
-def _stages(bundle: Bundle, rows: Sequence[Sequence[int]], places: Sequence[int], segments: Sequence[int]) -> Tensor:
-    """Return what the head would read at one place of each row, from each stage.
+def _scores(
+    bundle: Bundle,
+    rows: Sequence[Sequence[int]],
+    places: Sequence[int],
+    segments: Sequence[int],
+    through: Through,
+) -> Tensor:
+    """Return what the head makes of one place of each row, at each stage.
 
     Shapes:
-        returns: (row, stage, d_model)
+        returns: (row, stage, vocab)
     """
     sites = bundle.reader.stages
     probe = Probe(sites)
     ids, segment_ids = tensors(bundle, rows, segments)
     bert_of(bundle).encoder(ids, segment_ids=segment_ids, probe=probe.at("encoder"))
     chosen = torch.arange(len(ids))
-    x = torch.stack([probe.trace[site][chosen, list(places)] for site in sites], dim=1)  # (row, stage, d_model)
-    return through_last_norm(bundle, x)
+    streams = (probe.trace[site][chosen, list(places)] for site in sites)  # (row, d_model) each
+    return torch.stack([read_out(bundle, x, stage, through) for stage, x in enumerate(streams)], dim=1).cpu()
 
 
 @torch.inference_mode()
-def by_layer(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 5) -> ByLayer:
+def by_layer(
+    *, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 5, through: Through = "logit"
+) -> ByLayer:
     """Follow the guesses behind one mask from stage to stage.
 
     Args:
         hidden: places of tokens to hide, beside every [MASK] that the text spells out.
         place: of the mask to look at, one of those.
         top: how many of the last stage's words to follow, and how many of each stage to name.
+        through: as of read_out.
 
     Raises:
-        ValueError: there is no mask at the place, or a place cannot be hidden.
+        ValueError: there is no mask at the place, a place cannot be hidden, or the model has no tuned lens.
     """
+    require_lens(prompt.bundle, through)
     read = hidden_text(prompt, hidden, place=place)
-    x = _stages(prompt.bundle, [read.masked.ids], [place], read.masked.segment_ids)[0]  # (stage, d_model)
-    logits = bert_of(prompt.bundle).mlm_head(x).float().cpu()  # (stage, vocab)
+    logits = _scores(prompt.bundle, [read.masked.ids], [place], read.masked.segment_ids, through)[0]  # (stage, vocab)
     probabilities = logits.softmax(-1)
     best = logits.topk(min(top, logits.shape[1])).indices  # the probabilities of close ones may be equal
     words, true_id = best[-1].tolist(), read.true_ids[read.places.index(place)]
@@ -128,19 +138,23 @@ def by_layer(*, prompt: Prompt, hidden: tuple[int, ...], place: int, top: int = 
 
 
 @torch.inference_mode()
-def each_by_layer(*, prompt: Prompt) -> EachByLayer:
+def each_by_layer(*, prompt: Prompt, through: Through = "logit") -> EachByLayer:
     """Hide each token of a text by itself and follow the answer from stage to stage.
 
+    Args:
+        through: as of read_out.
+
     Raises:
-        ValueError: the text has no token of its own, or the vocabulary has no [MASK].
+        ValueError: the text has no token of its own, the vocabulary has no [MASK], or the model has no tuned lens.
     """
-    bundle, encoding, model = prompt.bundle, encode_masks(prompt), bert_of(prompt.bundle)
+    require_lens(prompt.bundle, through)
+    bundle, encoding = prompt.bundle, encode_masks(prompt)
     places, rows = each_masked(encoding, bundle.tokenizer)
     step = bundle.reader.at_once(len(bundle.reader.stages), MOST_TOKENS_AT_ONCE // len(encoding))
     found = []
     for start in counted(range(0, len(rows), step)):
         part = slice(start, start + step)
-        logits = model.mlm_head(_stages(bundle, rows[part], places[part], encoding.segment_ids)).float().cpu()
+        logits = _scores(bundle, rows[part], places[part], encoding.segment_ids, through)  # (row, stage, vocab)
         answer = logits[:, -1:].argmax(-1).expand(-1, logits.shape[1])  # (row, stage)
         found.append(choices(logits, answer))
     first, first_probability, probability, rank = (torch.cat(parts).T for parts in zip(*found, strict=True))

@@ -1,7 +1,7 @@
 """Logit lens: what the model would answer if it stopped after each layer.
 
 The residual stream after every layer goes through the final normalisation and the output matrix (nostalgebraist 2020,
-"interpreting GPT: the logit lens").
+"interpreting GPT: the logit lens"), or first through the map of a tuned lens (Belrose et al. 2023).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
-from transformer_core.analysis.lens import choices, settled, through_last_norm
+from transformer_core.analysis.lens import Through, choices, read_out, require_lens, settled
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 
@@ -52,18 +52,20 @@ class Lens:
 
 
 @torch.inference_mode()
-def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
+def logit_lens(*, prompt: Prompt, first: int, count: int, through: Through = "logit") -> Lens:
     """Read a text and let every layer answer.
 
     Args:
         prompt: to a GPT; of a post-norm model the stream is normalised as it is, so only the output matrix is applied.
         first: the first place shown: how many tokens have been read there.
         count: how many places to show; fewer where the text ends before.
+        through: as of read_out; the last stage is the model's own answer through either lens.
 
     Raises:
-        ValueError: first or count is out of range, or the bundle is not a GPT.
+        ValueError: first or count is out of range, the bundle is not a GPT, or it has no tuned lens.
     """
     model = gpt_of(prompt.bundle)
+    require_lens(prompt.bundle, through)
     encoding = prompt.encoding
     if not 1 <= first <= len(encoding):
         raise ValueError(f"first={first} must be from 1 to {len(encoding)}")
@@ -77,9 +79,8 @@ def logit_lens(*, prompt: Prompt, first: int, count: int) -> Lens:
     answer = own.argmax(-1)  # (place,)
     came = torch.tensor([*encoding.ids[1:], -1], device=own.device)[shown]  # (place,)
     stages = []
-    for site in sites:
-        stream = through_last_norm(prompt.bundle, trace[site][:, shown])  # (1, place, d_model)
-        logits = model.output(stream)[0].float()  # (place, vocab)
+    for stage, site in enumerate(sites):
+        logits = read_out(prompt.bundle, trace[site][:, shown], stage, through)[0]  # (place, vocab)
         bits = surprisal_bits(logits, came.clamp(min=0)).masked_fill(came < 0, torch.nan)
         stages.append((*choices(logits, answer), bits))
     choice, probability, answer_probability, answer_rank, bits = map(torch.stack, zip(*stages, strict=True))
