@@ -20,7 +20,7 @@ from pages.kit.charts import clickable, show_chart
 from pages.kit.experiment import Cover, ask_first, experiment, options_of, say
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
-from pages.kit.lens import show_lens_choice, show_lens_measured
+from pages.kit.lens import LENS, lenses, show_lens_measured
 from pages.kit.number_format import markdown_table, percent
 from pages.kit.waiting import BRIEF, awaited
 from pages.language import plain, section, strings, t
@@ -42,9 +42,11 @@ def _show(view: View) -> View:
     sentence, which = st.columns([5, 2], vertical_alignment="center", gap="medium")
     with which:
         place = show_masks(view, read)
+        for control in lenses(view):
+            control.show(view)
     with sentence:
         st.html(sentence_of(read))
-    through, hidden = show_lens_choice(view), chosen_places(read)
+    through, hidden = LENS.read(view), chosen_places(read)
     answer = ask(by_layer, prompt=prompt_of(view), hidden=hidden, place=place, top=TOP, through=through)
     found, words = answer.value, strings("bert") | {"layer": t("axis.layer")}
     stages = stage_names(len(found.ranks), words)

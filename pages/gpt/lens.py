@@ -14,7 +14,7 @@ from pages.kit.controls import Slider, Values, show_in_columns
 from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.header import View
 from pages.kit.lens import LENS as THROUGH
-from pages.kit.lens import show_lens_choice, show_lens_measured
+from pages.kit.lens import lenses, show_lens_measured
 from pages.kit.live import Live
 from pages.language import joined, plain, section, t
 from pages.room import Part
@@ -70,8 +70,8 @@ def _picture(view: View, values: Values) -> Live:
 
 def _show(view: View) -> None:
     """Show the board, the answer at the chosen place layer by layer, and what the last layer adds."""
-    through = show_lens_choice(view)
-    back, first = show_in_columns(view, BACK, FIRST, gap="large")
+    *_, back, first = show_in_columns(view, *lenses(view), BACK, FIRST, gap="large")
+    through = THROUGH.read(view)
     place = len(view.encoding) + back
     with st.spinner(t("gpt.reading")):
         answer = _lens(view, first, through)

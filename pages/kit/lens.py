@@ -24,13 +24,9 @@ def _lenses(view: View) -> Sequence[Through]:
 LENS: Choice[Through] = Choice("lens", _lenses, label="lens.choice", words="lens.{}")
 
 
-def show_lens_choice(view: View) -> Through:
-    """Show the choice of a lens; where the model has no tuned one, say so with the way to a model that has one."""
-    if view.bundle.lens is not None:
-        return LENS.show(view)
-    kinds = (view.bundle.kind,)
-    offer_model(t("lens.none", name=plain(view.bundle.name)), kinds, name=first_model(language(), kinds), key="lens")
-    return LENS.read(view)
+def lenses(view: View) -> tuple[Choice[Through], ...]:
+    """Return the control to be shown: none for a model without a tuned lens, of which show_lens_measured tells."""
+    return () if view.bundle.lens is None else (LENS,)
 
 
 def nearer(rows: Sequence[LensStage]) -> str:
@@ -43,21 +39,29 @@ def nearer(rows: Sequence[LensStage]) -> str:
 
 
 def show_lens_measured(view: View) -> None:
-    """Say what a model's tuned lens is, and beside it what it changes on held-out texts; nothing where it has none."""
-    rows = view.bundle.measured.lens
-    if view.bundle.lens is None or not rows:
+    """Say what a model's tuned lens is, and beside it what it changes on held-out texts.
+
+    Where the model has none, that is said, with the way to one that has.
+    """
+    rows, kinds = view.bundle.measured.lens, (view.bundle.kind,)
+    if view.bundle.lens is None:
+        said = t("lens.none", name=plain(view.bundle.name))
+        offer_model(said, kinds, name=first_model(language(), kinds), key="lens_offer")
         return
-    prose, table = st.columns([3, 2], gap="large")
+    prose, table = st.columns(2, gap="large")
     with prose:
         show_prose(section("lens", "tuned"))
+    if not rows:
+        return
+    with prose:
         sure = sum(row.high < 0 for row in rows)
         show_prose(t(f"lens.nearer_{nearer(rows)}", count=sure, stages=len(rows)))
     names = stage_names(len(rows) + 1, {"embedding": t("lens.embedding"), "layer": t("axis.layer")})
     head = [t(f"lens.{name}") for name in ("after", *THROUGH, "change", "interval")]
     cells = []
     for name, row in zip(names, rows, strict=False):
-        bounds = " … ".join(with_minus(f"{bound:+.3f}") for bound in (row.low, row.high))
-        cells.append((name, f"{row.logit:.3f}", f"{row.tuned:.3f}", f"{row.tuned - row.logit:+.3f}", bounds))
+        bounds = " … ".join(with_minus(f"{bound:+.2f}") for bound in (row.low, row.high))
+        cells.append((name, f"{row.logit:.2f}", f"{row.tuned:.2f}", f"{row.tuned - row.logit:+.2f}", bounds))
     with table:
         say(markdown_table(head, cells, right=4))
         data = plain(data_name(rows[0].data, language()))

@@ -77,6 +77,7 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
     ("gpt", "cache", {"gpt_kept": "value", "layer": "2", "lang": "zh"}),
     ("gpt", "draft", {"gpt_drafter": "layers", "gpt_draft_layers": "3", "gpt_draft_length": "2", "lang": "zh"}),
     ("gpt", "lens", {}),
+    ("gpt", "lens", {"lens": "tuned", "gpt_back": "-1"}),
     ("gpt", "lens", {"gpt_back": "-3", "gpt_first": "1", "text": "good film " * 20, "lang": "zh"}),
     ("gpt", "why", {}),
     ("gpt", "why", {"score_open": "layer1.self_attention.head2.token3", "gpt_back": "-1", "lang": "zh"}),

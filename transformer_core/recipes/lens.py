@@ -44,7 +44,7 @@ TOKENS_A_STEP = 1_024  # whose distributions are compared; all tokens of the bat
 TRAINING = TrainConfig(learning_rate=1e-3, warm_up=0.05, weight_decay=1e-3, batch_size=16)
 SENTENCES_A_STEP = 256  # of a BERT, which answers at hidden tokens alone
 STEPS, QUICK_STEPS = 400, 4
-MOST_HELD_OUT, AT_ONCE = 320, 16
+MOST_HELD_OUT, MOST_SENTENCES, AT_ONCE = 320, 2_560, 16
 Rows = list[list[int]]
 
 
@@ -79,8 +79,8 @@ def _characters(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
 
 def _poems(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
     learned, aside = (gpt_poem.read_poems(chosen.data, name) for name in (gpt_poem.TRAIN, gpt_poem.TEST))
-    rows = (poem_rows(bundle.tokenizer, poems) for poems in (learned[: -gpt_poem.POEMS_FOR_CHOICE], aside))
-    return Texts(*rows, "poems of the Tang")
+    parts = (poem_rows(bundle.tokenizer, poems) for poems in (learned[: -gpt_poem.POEMS_FOR_CHOICE], aside))
+    return Texts(*([row[:-1] for row in rows] for rows in parts), "poems of the Tang")  # after [EOS] nothing comes
 
 
 def _sentences(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
@@ -149,7 +149,8 @@ def measure_lens(bundle: Bundle, rows: Sequence[Sequence[int]], data: str) -> tu
 
     Rows and, for a BERT, hidden tokens are drawn with seed 0; intervals are of resampled rows.
     """
-    drawn = np.random.default_rng(0).permutation(len(rows))[:MOST_HELD_OUT]
+    most = MOST_SENTENCES if bundle.kind == "bert" else MOST_HELD_OUT
+    drawn = np.random.default_rng(0).permutation(len(rows))[:most]
     sums, counts = [], []
     with torch.random.fork_rng([]):
         torch.manual_seed(0)

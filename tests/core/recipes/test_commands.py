@@ -33,6 +33,7 @@ from transformer_core.recipes import (
     command,
     gpt,
     gpt_poem,
+    lens,
     lm,
     sentiment,
     seq2seq,
@@ -160,7 +161,7 @@ def both_cards(folder: Path) -> tuple[str, str]:
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize(
     "command_line",
-    ["translation en-fr", "seq2seq", "bert", "gpt", "lm gpt", "lm gru --beside=.", "sentiment", "sentiment zh"],
+    ["translation en-fr", "seq2seq", "bert", "gpt", "lm gpt", "lm gru --beside=.", "sentiment", "sentiment zh", "lens"],
 )
 def test_a_command_without_its_data_says_so_in_one_line_with_code_2(
     command_line, tmp_path, monkeypatch, capsys
@@ -209,6 +210,32 @@ def test_an_interrupted_recipe_ends_in_the_same_weights(data, ran, name, steps, 
     whole, parts = (load(folder / "out", device="cpu").model.state_dict() for folder in (ran(name), tmp_path))
     assert whole.keys() == parts.keys()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    nightly_but(
+        [("gpt", "gpt"), ("gpt-char", "gpt-char"), ("gpt-poem", "gpt-poem"), ("bert", "bert")], [("gpt", "gpt")]
+    ),
+)
+def test_a_lens_is_added_to_a_bundle_and_measured_again_to_the_same_files(data, copied, name, model, capsys) -> None:
+    folder, command_line = copied(name), [model, "--data", str(data), "--quick", "--device=cpu"]
+    command_line += [f"--out={folder / 'out'}", f"--work={folder / 'lens'}"]
+    old, weights = load(folder / "out"), (folder / "out" / "model.safetensors").read_bytes()
+    assert lens.main(command_line) == 0
+    files = files_of(folder / "out")
+    assert files["model.safetensors"] == weights
+    new = load(folder / "out")
+    assert [row.stage for row in new.measured.lens] == list(range(new.config.n_layers))
+    assert all(row.tuned < row.logit for row in new.measured.lens), "a few steps bring it nearer"
+    assert new.card.startswith(old.card.rstrip())
+    english, _ = both_cards(folder / "out")
+    assert english.count("## Tuned lens") == 1
+    assert f"| file | `lens.safetensors`, {sum(p.numel() for p in new.lens.parameters()):,} parameters" in english
+    assert (new.measured.usual, new.measured.trained[:-1]) == (old.measured.usual, old.measured.trained)
+    capsys.readouterr()
+    assert lens.main([*command_line, "--again"]) == 0
+    assert files_of(folder / "out") == files
 
 
 def test_again_needs_a_record_of_the_training(data, copied, capsys) -> None:

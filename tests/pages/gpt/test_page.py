@@ -1,6 +1,7 @@
 """The GPT page: every part and control, with numbers that the library computes, and what its own figures draw."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pages.gpt.figures import (
     rank_by_stage,
     surprise_pairs,
 )
+from pages.kit import header
 from pages.kit.asking import ask
 from pages.kit.charts import place_of
 from pages.kit.models import open_bundle
@@ -228,6 +230,29 @@ def test_the_lens_shows_the_surprisal_with_and_without_the_last_layer() -> None:
     full, without = f"**{found.mean_bits[-1]:.2f}**", f"**{found.mean_bits[-2]:.2f}**"
     assert full in told(app)
     assert without in told(app)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_tuned_lens_is_a_switch_with_what_it_changes_beside_it(language: str) -> None:
+    app = opened("lens", lens="tuned", gpt_back="-2", gpt_lens_open="true", lang=language)
+    found = logit_lens(**asked(), first=1, count=24, through="tuned")
+    asks(app)[0].set_value("some").run()
+    assert not app.exception
+    shown, rows = told(app), asked()["prompt"].bundle.measured.lens
+    assert f"**{found.mean_bits[-2]:.2f}**" in shown
+    for row in rows:
+        assert f"| {row.logit:.2f} | {row.tuned:.2f} | {minus(f'{row.tuned - row.logit:+.2f}')} |" in shown
+    assert f"{rows[0].tokens:,}" in shown
+    assert words(language)["lens.nearer_all"].format(stages=len(rows)) in shown
+
+
+def test_a_model_without_a_tuned_lens_says_so_and_offers_one_that_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = open_bundle(MODEL)
+    monkeypatch.setattr(header, "open_bundle", lambda name: replace(bundle, lens=None))
+    app = opened("lens", lens="tuned")
+    assert words("en")["lens.none"].format(name=MODEL) in [one.value for one in app.info]
+    assert "logit lens" not in [one.label for one in app.button_group]
+    assert logit_lens(**asked(), first=1, count=24).answers
 
 
 def test_what_a_changed_word_moves_is_shown_with_the_mask_and_without_it() -> None:

@@ -12,6 +12,7 @@ from pages.attention.induction import EVERY, SUDDEN_STEPS, rises
 from pages.encoder.agreement import _most_like
 from pages.feed_forward.neurons import size_of_move
 from pages.gpt import mask
+from pages.kit.lens import nearer
 from pages.lab.heads import adds_up
 from pages.lab.steer import moved_in_words
 from pages.masks import cheat
@@ -19,6 +20,7 @@ from transformer_core.analysis.arithmetic.nudge import Nudge
 from transformer_core.analysis.learning.dying import GradientProfile
 from transformer_core.analysis.learning.steps import After
 from transformer_core.analysis.rank_correlation import agreement_word
+from transformer_core.measured import LensStage
 
 SPAN = SUDDEN_STEPS // EVERY  # points
 
@@ -63,6 +65,10 @@ def nudged(change: float, expected: float) -> str:
     return Nudge(step=1.0, gradient=expected, before=0.0, after=change).fit
 
 
+def stages_nearer(first: float, second: float) -> str:
+    return nearer([LensStage("d", stage, 1.0, 1.0, -2.0, high, 9, 9) for stage, high in enumerate((first, second))])
+
+
 def share_left(share: float) -> str:
     norms = np.array([[1.0], [share]])  # (layer, token)
     profile = SimpleNamespace(by_layer=lambda site: norms[:, 0])
@@ -94,6 +100,7 @@ CASES: dict[Callable[..., str], list[tuple[tuple[Any, ...], str]]] = {
         ((2.019,), "stays"),
         ((inf,), "overflows"),
     ],
+    stages_nearer: [((-1.0, below(0.0)), "all"), ((-1.0, 0.0), "some"), ((0.0, 0.0), "none")],
     nudged: [((1.04, 1.0), "straight"), ((1.06, 1.0), "curved"), ((0.94, 1.0), "curved"), ((0.0, 0.0), "none")],
     share_left: [((0.1,), "flows"), ((below(0.1),), "shrinks"), ((1e-3,), "shrinks"), ((below(1e-3),), "dies")],
 }
