@@ -117,7 +117,7 @@ class Bundle:
     card_zh: str = ""
     target_tokenizer: Tokenizer | None = None
     chat: ChatTemplate | None = None
-    lens: nn.Module | None = None
+    lens: TunedLens | None = None
     read_held_out: Callable[[], Sequence[Answered]] | None = None
     stored: tuple[tuple[str, int], ...] = ()
 
@@ -298,13 +298,15 @@ def load_bundle(folder: Path, *, device: str | None, max_bytes: int) -> Bundle:
     )
 
 
-def _lens_in(folder: Path, values: dict[str, Any], config: ModelConfig, max_bytes: int) -> nn.Module | None:
+def _lens_in(folder: Path, values: dict[str, Any], config: ModelConfig, max_bytes: int) -> TunedLens | None:
     if LENS not in values["files"]:
         return None
     if values["kind"] not in WITH_LENS:
         raise BundleError(f"{folder.name}/{LENS} is of a {values['kind']}; only {' or '.join(WITH_LENS)} has one")
     check_file(folder / LENS, values["files"][LENS], max_bytes)
-    return load_weights(folder / LENS, TunedLens, config).eval().requires_grad_(False)
+    lens = load_weights(folder / LENS, TunedLens, config).eval().requires_grad_(False)
+    assert isinstance(lens, TunedLens)
+    return lens
 
 
 def _chat_in(folder: Path, values: dict[str, Any]) -> ChatTemplate | None:

@@ -25,7 +25,7 @@ from transformer_core.layers.tuned_lens import TunedLens
 from transformer_core.measured import LensStage, Trained
 from transformer_core.probe import capture
 from transformer_core.recipes import gpt_poem
-from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_sentences, read_stories
+from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_captions, read_sentences, read_stories
 from transformer_core.recipes.card import describe_cost
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, train, trained_before
 from transformer_core.recipes.gpt import BETWEEN_TEXTS, written_together
@@ -42,7 +42,7 @@ STAGE = "lens"
 HIDE = 0.15
 TOKENS_A_STEP = 1_024  # whose distributions are compared; all tokens of the batch are read
 TRAINING = TrainConfig(learning_rate=1e-3, warm_up=0.05, weight_decay=1e-3, batch_size=16)
-SENTENCES_A_STEP = 256  # of a BERT, which answers at hidden tokens alone
+SENTENCES_A_STEP = 64  # of a BERT, which answers at hidden tokens alone
 STEPS, QUICK_STEPS = 400, 4
 MOST_HELD_OUT, MOST_SENTENCES, AT_ONCE = 320, 2_560, 16
 Rows = list[list[int]]
@@ -80,16 +80,17 @@ def _characters(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
 def _poems(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
     learned, aside = (gpt_poem.read_poems(chosen.data, name) for name in (gpt_poem.TRAIN, gpt_poem.TEST))
     parts = (poem_rows(bundle.tokenizer, poems) for poems in (learned[: -gpt_poem.POEMS_FOR_CHOICE], aside))
-    return Texts(*([row[:-1] for row in rows] for rows in parts), "poems of the Tang")  # after [EOS] nothing comes
+    own, others = ([row[:-1] for row in rows] for rows in parts)  # after [EOS] nothing comes
+    return Texts(own, others, "poems of the Tang")
 
 
 def _sentences(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
-    parts = []
-    for part in read_sentences(chosen.data):
+    def rows(part: Sentences) -> Rows:
         texts = [sentence for group in (*part.pictures, *part.stories) for sentence in group]
-        encodings = bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)
-        parts.append([list(encoding.ids) for encoding in encodings])
-    return Texts(*parts, "TinyStories and Multi30k")
+        return [list(one.ids) for one in bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)]
+
+    learned, aside = map(rows, read_sentences(chosen.data))
+    return Texts(learned, aside, "TinyStories and Multi30k")
 
 
 MODELS: dict[str, Callable[[Bundle, argparse.Namespace], Texts]] = {
@@ -167,10 +168,11 @@ def measure_lens(bundle: Bundle, rows: Sequence[Sequence[int]], data: str) -> tu
     total, count = torch.cat(sums).numpy(), torch.cat(counts).numpy()  # (row, stage, lens), (row,)
     low, high = ratio_bounds(total[..., 1] - total[..., 0], count)
     means = total.sum(0) / count.sum()  # (stage, lens)
-    texts = int((count > 0).sum())
+    tokens, texts = int(count.sum()), int((count > 0).sum())
+    numbers = np.concatenate([means.T, low[None], high[None]]).T.round(4).tolist()  # of each stage
     return tuple(
-        LensStage(data, stage, *(round(float(each), 4) for each in (*means[stage], *ends)), int(count.sum()), texts)
-        for stage, ends in enumerate(zip(low, high, strict=True))
+        LensStage(data, stage, logit, tuned, low, high, tokens, texts)
+        for stage, (logit, tuned, low, high) in enumerate(numbers)
     )
 
 
