@@ -273,13 +273,10 @@ class RunWriter:
         """Return the numbers of all frames, published or not."""
         return [number for (number,) in self._read("SELECT number FROM frames ORDER BY number")]
 
-    def last_frame(self) -> Frame | None:
-        """Return the last frame, published or not."""
-        rows = self._read("SELECT number, step, epoch, seconds, measures FROM frames ORDER BY number DESC LIMIT 1")
-        frames = [
-            Frame(number, step, epoch, seconds, json.loads(measures)) for number, step, epoch, seconds, measures in rows
-        ]
-        return frames[0] if frames else None
+    def frames(self) -> list[Frame]:
+        """Return all frames, published or not."""
+        rows = self._read("SELECT number, step, epoch, seconds, measures FROM frames ORDER BY number")
+        return [Frame(*values, json.loads(measures)) for *values, measures in rows]
 
     def seconds_at(self, step: int) -> float:
         """Return the seconds of training up to a step."""

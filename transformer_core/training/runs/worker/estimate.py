@@ -44,7 +44,9 @@ def estimate(spec: RunSpec, folder: Path | None, make_task: TaskMaker) -> Estima
     require_memory(run, task)
     prepared = time.perf_counter() - started
     a_step = _seconds_a_step(run)
-    a_frame = _seconds_a_frame(task, run.model, layouts_count=threads_of(spec) >= cores())
+    a_frame = _seconds_a_frame(
+        task, run.model, thorough=spec.training.stops_early, layouts_count=threads_of(spec) >= cores()
+    )
     frames = len(frame_steps(run.total_steps, frames))
     return Estimate(
         seconds=run.total_steps * a_step + frames * a_frame,
@@ -67,10 +69,10 @@ def _seconds_a_step(run: Run) -> float:
     return median(seconds[1:] or seconds)
 
 
-def _seconds_a_frame(task: Task, model: nn.Module, *, layouts_count: bool) -> float:
+def _seconds_a_frame(task: Task, model: nn.Module, *, thorough: bool, layouts_count: bool) -> float:
     started = time.perf_counter()
     model.eval()
-    measure(task, model, thorough=False)
+    measure(task, model, thorough=thorough)
     vectors = None if task.points is None else embed(model, task.points, task.config.padding)[0]
     with tempfile.TemporaryDirectory() as scratch:
         save_weights(model, Path(scratch) / "frames" / "000.safetensors", "")

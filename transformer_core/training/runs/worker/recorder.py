@@ -148,7 +148,7 @@ class Recorder:
         model, was_training = run.model, run.model.training
         model.eval()
         try:
-            measures = measure(self._task, model, thorough=run.step == run.total_steps)
+            measures = measure(self._task, model, thorough=run.config.stops_early or run.step == run.total_steps)
             points = self._task.points
             kept = (None, None) if points is None else embed(model, points, self._task.config.padding)
         finally:
