@@ -51,7 +51,7 @@ def watch(evaluations: Iterable[tuple[int, float | None]], config: TrainConfig, 
     improved = best = math.inf
     step = best_step = waited = 0
     last, stopped = math.nan, False
-    for step, loss in evaluations:  # noqa: B007
+    for step, loss in evaluations:
         last = math.nan if loss is None else loss
         if last < best:
             best, best_step = last, step

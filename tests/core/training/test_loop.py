@@ -356,7 +356,7 @@ def test_a_range_test_multiplies_the_rate_by_the_same_factor_at_every_step_and_n
     assert rates[100] == pytest.approx(1.0)
     assert np.diff(np.log10(rates)) == pytest.approx([0.05] * 100)
     assert [step.learning_rate for step in make_run(config).steps()][-1] == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="range_from=1 must be less than range_to=0.1"):
+    with pytest.raises(ValueError, match=r"range_from=1 must be less than range_to=0\.1"):
         replace(config, range_from=1.0, range_to=0.1)
 
 

@@ -30,8 +30,8 @@ After step {step} of {total_steps} ({epoch:.2f} of {epochs} epochs), the last fr
 card are those after step {last_step}.
 
 {measures}
-{baselines}
-{course}Training took {seconds:.1f} s on {device_name} ({device}) with {threads} threads; torch {torch}, Python {python}.
+{baselines}{course}
+Training took {seconds:.1f} s on {device_name} ({device}) with {threads} threads; torch {torch}, Python {python}.
 {notes}
 ## Limits
 
@@ -104,7 +104,7 @@ def _course(config: TrainConfig, frames: list[Frame], last_step: int, total_step
     if config.range_test:
         rates = f"the learning rate rose exponentially from {config.range_from:g} towards {config.range_to:g}"
         end = f"; after step {last_step} the loss was no number any more" if last_step < total_steps else ""
-        return f"A range test (Smith 2017): {rates}{end}.\n\n"
+        return f"\nA range test (Smith 2017): {rates}{end}.\n"
     if not config.stops_early:
         return ""
     found = watch(((f.step, f.measures.get("held_out_loss")) for f in frames), config, total_steps)
@@ -112,7 +112,7 @@ def _course(config: TrainConfig, frames: list[Frame], last_step: int, total_step
     end = f"stopped the run after step {found.step}" if found.stopped else "did not stop the run"
     number = next((f.number for f in frames if f.step == found.best_step), 0)
     best = f"the held-out loss was lowest, {found.best:.4f} nats, after step {found.best_step} (frame {number})"
-    return f"{rule} {end}; {best}.\n\n"
+    return f"\n{rule} {end}; {best}.\n"
 
 
 def _table(values: dict[str, float]) -> str:
