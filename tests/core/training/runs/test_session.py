@@ -32,6 +32,7 @@ from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.worker import recorder
 from transformer_core.training.runs.worker import session as session_module
+from transformer_core.training.runs.worker.build_run import build_run
 from transformer_core.training.runs.worker.layout_thread import LayoutThread, continued_layouts
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
@@ -76,6 +77,28 @@ def test_the_model_of_a_frame_gives_that_frames_vectors_and_predictions(done):
         assert bundle.labels == ("negative", "positive")
     assert not np.array_equal(done.embeddings(0), done.embeddings(4))
     assert done.model().name == f"{done.id}-004"
+
+
+def test_the_histograms_of_a_frame_count_its_weights_and_what_its_step_changed(done):
+    """An independent run of the same spec, in which every magnitude is counted by numpy."""
+    run = build_run(SPEC, tiny_task(SPEC, None, torch.device("cpu")), torch.device("cpu"))
+    found, edges = done.histograms(), 10 ** np.linspace(-10, 2, 49)
+    before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+    assert found[0].counts[1:].sum() == 0
+    for step in run.steps():
+        now = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+        if step.step == 9:
+            numbers = [now, {n: p.grad for n, p in run.model.named_parameters()}, {n: now[n] - before[n] for n in now}]
+            for quantity, tensors in enumerate(numbers):
+                inner = torch.cat([t.flatten() for name, t in tensors.items() if "layers.0" in name]).abs().numpy()
+                expected = np.histogram(inner, edges)[0]
+                counts = found[3].counts[quantity, found[3].groups.index("encoder.0")]
+                assert np.abs(counts[1:].astype(int) - expected).sum() <= 2  # at an edge, by the last digit
+                assert counts.sum() == inner.size
+                assert counts[0] == (inner < 1e-10).sum()
+                assert found[3].rms[quantity, 1] == pytest.approx(np.sqrt((inner.astype(float) ** 2).mean()), rel=1e-5)
+        before = now
+    assert step.step == 15
 
 
 def test_points_and_tokenizer_are_kept(done):

@@ -10,6 +10,7 @@ from torch import nn
 
 from transformer_core.device import best_device, cores
 from transformer_core.layout.sequence import LayoutSequence
+from transformer_core.training.histograms import histograms
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.runs.worker.build_run import (
@@ -73,6 +74,7 @@ def _seconds_a_frame(task: Task, model: nn.Module, *, thorough: bool, layouts_co
     started = time.perf_counter()
     model.eval()
     measure(task, model, thorough=thorough)
+    histograms(model, {name: weight.detach().clone() for name, weight in model.named_parameters()})
     vectors = None if task.points is None else embed(model, task.points, task.config.padding)[0]
     with tempfile.TemporaryDirectory() as scratch:
         save_weights(model, Path(scratch) / "frames" / "000.safetensors", "")

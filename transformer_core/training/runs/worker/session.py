@@ -82,6 +82,10 @@ class Progress:
         """Count the seconds of training from now on, so that a pause does not count."""
         self._mark = time.monotonic()
 
+    def before_step(self) -> None:
+        """Note what the next step changes, where a frame follows it."""
+        self._recorder.before_step(self._run)
+
     def count(self, step: TrainingStep) -> None:
         """Write a step, with a frame where one is due.
 
@@ -233,6 +237,7 @@ class Session:
         """Take steps; return False when none is left, and True when a pause or a stop is requested."""
         self.control.enter("running")
         while self.control.request == "resume":
+            progress.before_step()
             step = None if progress.is_over else next(steps, None)
             if step is None:
                 return False
