@@ -94,12 +94,12 @@ def show_range_test(store: RunStore) -> None:
         return
     said = strings("range_chart")
     marks = {said["steepest"]: found.steepest, said["lowest"]: found.lowest, said["diverged"]: found.diverged}
-    if found.fall != "falls":
+    if found.fall in ("flat", "short"):
         marks = {said["diverged"]: found.diverged}
     marks = {name: rate for name, rate in marks.items() if rate == rate}
     with st.container(border=True, key="range_test"):
         st.markdown(range_words(found, store.spec.training, status))
-        chart = range_chart(curves.learning_rate, curves.loss, found.smoothed, marks, said)
+        chart = range_chart(found.rates, found.losses, found.smoothed, marks, said)
         answer = Answer(found, read_range_test, {}, repeatable=False)
         show_chart(chart, answer, key="range_chart", stem="range_test", label=t("range.label"))
         if found.fall != "short":

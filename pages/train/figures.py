@@ -14,7 +14,6 @@ from pages.figures.forms import Filled
 from pages.film.figures.film import LIGHT
 
 MAP_HEIGHT, MOVES_HEIGHT, RANGE_HEIGHT = 470, 280, 330
-MOST_STEPS = 2_000  # drawn of a range test
 HEADROOM = 0.5  # above the first mean, as a part of the fall; what lies beyond is cut off
 SHAPES = ("circle", "diamond")
 ROOM = 1.04  # around the furthest point of all frames
@@ -111,15 +110,14 @@ def range_chart(
     """Draw the loss against the learning rate, on a logarithmic axis, with its means and a rule at each named rate.
 
     Shapes:
-        rates, losses, smoothed: (step,)
+        rates, losses, smoothed: (place,)
 
     Args:
         marks: rates by what stands at them.
         said: rate, loss, batch, mean.
     """
-    drawn = slice(None, None, -(-rates.size // MOST_STEPS))
-    there = np.isfinite(smoothed[drawn])
-    means = smoothed[np.isfinite(smoothed)]
+    there = np.isfinite(smoothed)
+    means = smoothed[there]
     low = float(min(means.min(), np.quantile(losses, 0.01)))
     high = float(max(means[0], np.quantile(losses[: losses.size // 4 + 1], 0.99)))
     across, up = Side(said["rate"], log=True), Side(said["loss"])
@@ -139,7 +137,7 @@ def range_chart(
     ]
 
     def line(name: str, values: np.ndarray, kept: np.ndarray, width: float, opacity: float) -> Chart:
-        data = records(x=rates[drawn][kept], y=values[drawn][kept].astype(float), series=[name] * int(kept.sum()))
+        data = records(x=rates[kept], y=values[kept].astype(float), series=[name] * int(kept.sum()))
         drawn_line = alt.Chart(data).mark_line(strokeWidth=width, opacity=opacity, clip=True)
         return drawn_line.encode(x=x, y=y, color=hue, tooltip=tooltip)
 

@@ -4,14 +4,15 @@ Smith 2017, section 3.3. The loss of a batch jumps about, so that all is read of
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+MOST_PLACES = 2_000  # a longer test is read off means over equally many steps each
 PARTS = 15  # a mean is over this part of the steps, in all of which the rate rises by several powers of ten
 FEWEST_STEPS = 45
 CLEAR = 4.0  # standard errors; the lowest of many means lies below the first by chance alone
-Fall = Literal["short", "flat", "falls"]
+Fall = Literal["short", "flat", "slow", "falls"]
 End = Literal["no_number", "diverged", "rises", "still"]
 
 
@@ -20,21 +21,26 @@ class RangeTest:
     """What a range test shows.
 
     Shapes:
-        smoothed: (step,), nan within half a window of either end
+        rates, losses, smoothed: (place,); smoothed is nan within half a window of either end
 
     Args:
+        rates, losses: of each step, or of equally many steps, at most MOST_PLACES of them; losses in nats.
         window: steps of a mean.
-        smoothed: the mean loss around each step, in nats.
+        smoothed: the mean loss around each place, in nats.
         start: mean loss of the first window, in nats.
         clear: by how much two means must differ to count, in nats: CLEAR standard errors, from the first window.
-        fall: "falls": a mean lies below the first by more than `clear`; "flat": none does; "short": too few steps.
-        steepest, slope: the rate at which the loss falls fastest, and by how much, in nats for ten times the rate.
+        fall: "flat": no mean lies below the first by more than `clear`; "falls": one does, and in some window up to it
+            the loss falls by more than CLEAR standard errors of its slope; "slow": in none; "short": too few steps.
+        steepest, slope: the rate at which the loss falls fastest among such windows, and by how much, in nats for ten
+            times the rate; nan where there is none.
         lowest, lowest_loss: the rate of the lowest mean, and that.
         end: what comes after the lowest mean: "diverged": one above the first; "no_number": the run ended before its
             last step; "rises": the last lies above the lowest by more than `clear`; "still": none of these.
         diverged: the rate at which it diverged or the loss was no number any more; nan where neither came.
     """
 
+    rates: np.ndarray
+    losses: np.ndarray
     window: int
     smoothed: np.ndarray
     start: float
@@ -68,8 +74,12 @@ def read_range_test(rates: np.ndarray, losses: np.ndarray, *, ended_early: bool)
         raise ValueError(f"rates has shape {rates.shape} and losses {losses.shape}; both need one and the same, not 0")
     if not (np.diff(rates, prepend=0.0) > 0).all():
         raise ValueError(f"rates from {rates[0]:g} to {rates[-1]:g} must be above 0 and rise at every step")
+    stride = -(-rates.size // MOST_PLACES)
+    if stride > 1:
+        rates, losses = np.exp(_means(np.log(rates), stride)), _means(losses, stride)
     smoothed = np.full(rates.shape, np.nan)
-    nothing = {"start": float(losses[0]), "clear": np.nan, "steepest": np.nan, "slope": np.nan}
+    nothing: dict[str, Any] = {"rates": rates, "losses": losses}
+    nothing |= {"start": float(losses[0]), "clear": np.nan, "steepest": np.nan, "slope": np.nan}
     if rates.size < FEWEST_STEPS:
         lowest = int(losses.argmin())
         nothing |= {"lowest": float(rates[lowest]), "lowest_loss": float(losses[lowest])}
@@ -80,29 +90,51 @@ def read_range_test(rates: np.ndarray, losses: np.ndarray, *, ended_early: bool)
     window = 2 * half + 1
     whole = slice(half, rates.size - half)
     smoothed[whole] = np.convolve(losses, np.ones(window) / window, "valid")
-    place = np.arange(-half, half + 1)
-    width = float(np.log10(rates[-1] / rates[0])) / (rates.size - 1)
-    slopes = np.full(rates.shape, np.nan)
-    slopes[whole] = np.correlate(losses, place / (place**2).sum(), "valid") / width
+    slopes = _slopes(losses, half)
     start = float(smoothed[half])
     clear = float(CLEAR * losses[:window].std(ddof=1) * np.sqrt(2 / window))
     lowest = int(np.nanargmin(smoothed))
-    falls = start - smoothed[lowest] > clear
-    steepest = half + int(np.argmin(slopes[half : max(lowest, half) + 1]))
+    fall: Fall = "flat"
+    steepest = slope = np.nan
+    if start - smoothed[lowest] > clear:
+        place = int(np.argmin(slopes[half : lowest + 1]))
+        fall = "falls" if slopes[half + place] < 0 else "slow"
+        if fall == "falls":
+            a_power = (rates.size - 1) / float(np.log10(rates[-1] / rates[0]))  # steps in which the rate rises tenfold
+            steepest, slope = float(rates[half + place]), float(slopes[half + place]) * a_power
     end, diverged = _end(rates, smoothed, lowest, above=start + clear, clear=clear, ended_early=ended_early)
     return RangeTest(
-        window=window,
+        rates=rates,
+        losses=losses,
+        window=window * stride,
         smoothed=smoothed,
         start=start,
         clear=clear,
-        fall="falls" if falls else "flat",
-        steepest=float(rates[steepest]) if falls else np.nan,
-        slope=float(slopes[steepest]) if falls else np.nan,
+        fall=fall,
+        steepest=steepest,
+        slope=slope,
         lowest=float(rates[lowest]),
         lowest_loss=float(smoothed[lowest]),
         end=end,
         diverged=diverged,
     )
+
+
+def _means(values: np.ndarray, stride: int) -> np.ndarray:
+    """Return means of so many values each; the last of fewer are left out."""
+    return values[: values.size // stride * stride].reshape(-1, stride).mean(axis=1)
+
+
+def _slopes(losses: np.ndarray, half: int) -> np.ndarray:
+    """Return the slope, in nats a step, of the line through the window around each step; 0 where it is not clear."""
+    window, place = 2 * half + 1, np.arange(-half, half + 1)
+    within = np.lib.stride_tricks.sliding_window_view(losses, window)  # (step, place)
+    slope = within @ place / (place**2).sum()
+    left = within.var(axis=1) * window - slope**2 * (place**2).sum()
+    error = np.sqrt(np.maximum(left, 0) / (window - 2) / (place**2).sum())
+    slopes = np.full(losses.shape, np.nan)
+    slopes[half : losses.size - half] = np.where(-slope > CLEAR * error, slope, 0.0)
+    return slopes
 
 
 def _end(

@@ -8,7 +8,7 @@ import { placeTip } from "./readout.js";
 export const MAGNITUDES = { lowest: -10, perPower: 4, bins: 49 }; // bin 0 holds what is below 10^lowest
 const QUANTITIES = ["weights", "gradients", "updates"];
 const QUANTITY_HUES = ["#3b76d4", "#d97614", "#2a9456"];
-const RIDGE = { row: 46, rise: 40, name: 118, ratio: 170, narrow: 520, foot: 22 };
+const RIDGE = { row: 46, rise: 42, most: 74, top: 32, name: 118, ratio: 170, narrow: 520, foot: 22 };
 
 // The share of each bin among the numbers of one row and quantity, and how many they are; all 0 where there are none.
 export function shares({ counts, groups }, quantity, group) {
@@ -18,21 +18,23 @@ export function shares({ counts, groups }, quantity, group) {
   return { total, shares: Array.from(row, (count) => (total ? count / total : 0)) };
 }
 
-// The first and the last bin that any frame of these runs uses, and the largest share; so that rows keep their scale while they move.
+// The first and the last bin that any frame of these runs uses, and the share that is drawn as high as a row: four of five rows stay
+// below it, the others reach into the row above. Rows so keep their scale while they move.
 export function spanOf(reels) {
-  let [first, last, peak] = [MAGNITUDES.bins, 0, 0];
+  let [first, last] = [MAGNITUDES.bins, 0];
+  const peaks = [];
   for (const { histograms } of reels.flatMap(({ frames }) => frames)) {
     if (!histograms) continue;
     for (let quantity = 0; quantity < QUANTITIES.length; quantity += 1) {
       for (let group = 0; group < histograms.groups.length; group += 1) {
-        shares(histograms, quantity, group).shares.forEach((share, bin) => {
-          if (!bin || share < 0.0005) return;
-          [first, last, peak] = [Math.min(first, bin), Math.max(last, bin), Math.max(peak, share)];
-        });
+        const [, ...row] = shares(histograms, quantity, group).shares;
+        row.forEach((share, index) => share >= 0.0005 && ([first, last] = [Math.min(first, index + 1), Math.max(last, index + 1)]));
+        if (row.some(Boolean)) peaks.push(Math.max(...row));
       }
     }
   }
-  return last ? { first, last, peak } : { first: 1, last: MAGNITUDES.bins - 1, peak: 1 };
+  if (!last) return { first: 1, last: MAGNITUDES.bins - 1, peak: 1 };
+  return { first, last, peak: peaks.sort((a, b) => a - b)[Math.floor(0.8 * (peaks.length - 1))] };
 }
 
 // By how much a step changes a row's weights: the root mean square of its updates over that of its weights; NaN before any step.
@@ -87,10 +89,10 @@ export class Ridges {
 
   draw(frame, found) {
     const { canvas, theme, width, words, span } = this;
-    const { row, rise, name, ratio: right, narrow, foot } = RIDGE;
+    const { row, rise, most, top, name, ratio: right, narrow, foot } = RIDGE;
     const wide = width >= narrow;
     const [left, end] = [name, width - (wide ? right : 12)];
-    const height = found.groups.length * row + foot + 14;
+    const height = found.groups.length * row + foot + top;
     const ratio = window.devicePixelRatio || 1;
     sized(canvas, width, height, ratio);
     const context = canvas.getContext("2d");
@@ -99,7 +101,7 @@ export class Ridges {
     const x = (bin) => left + ((bin - span.first) / (span.last + 1 - span.first)) * (end - left);
     this.place = { x, left, end };
     const { lowest, perPower } = MAGNITUDES;
-    const base = (group) => 14 + (group + 1) * row;
+    const base = (group) => top + (group + 1) * row;
     const bottom = base(found.groups.length - 1);
     const powers = [];
     for (let power = lowest; (power - lowest) * perPower + 1 <= span.last + 1; power += 1) if ((power - lowest) * perPower + 1 >= span.first) powers.push(power);
@@ -109,7 +111,7 @@ export class Ridges {
       const at = x((power - lowest) * perPower + 1);
       Object.assign(context, { strokeStyle: theme.line, globalAlpha: 0.5 });
       context.beginPath();
-      context.moveTo(at, 8);
+      context.moveTo(at, top - 6);
       context.lineTo(at, bottom);
       context.stroke();
       context.globalAlpha = 1;
@@ -123,7 +125,7 @@ export class Ridges {
         if (!total) return;
         context.beginPath();
         context.moveTo(x(span.first), ground);
-        for (let bin = span.first; bin <= span.last; bin += 1) context.lineTo(x(bin + 0.5), ground - (row[bin] / span.peak) * rise);
+        for (let bin = span.first; bin <= span.last; bin += 1) context.lineTo(x(bin + 0.5), ground - Math.min(most, (row[bin] / span.peak) * rise));
         context.lineTo(x(span.last + 1), ground);
         Object.assign(context, { fillStyle: QUANTITY_HUES[quantity], globalAlpha: 0.22 });
         context.fill();
@@ -141,7 +143,7 @@ export class Ridges {
     const { found, place, span, words } = this;
     const box = this.canvas.getBoundingClientRect();
     const [left, top] = [event.clientX - box.left, event.clientY - box.top];
-    const group = Math.floor((top - 14) / RIDGE.row);
+    const group = Math.floor((top - RIDGE.top) / RIDGE.row);
     if (!found || group < 0 || group >= found.groups.length || left < place.left || left > place.end) return this.tip.classList.remove("vf-on");
     const bin = Math.min(span.last, span.first + Math.floor(((left - place.left) / (place.end - place.left)) * (span.last + 1 - span.first)));
     const power = (k) => significant(10 ** (MAGNITUDES.lowest + (k - 1) / MAGNITUDES.perPower), 2);

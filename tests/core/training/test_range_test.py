@@ -34,6 +34,7 @@ def test_the_steepest_fall_the_lowest_loss_and_the_divergence_are_found_in_noise
     [
         (0.7 + NOISE, False, ("flat", "still")),
         (fall(POWER) + NOISE, False, ("falls", "still")),
+        (0.7 - 0.02 * (POWER + 6) + NOISE, False, ("slow", "still")),
         (fall(POWER) + np.where(POWER > 0, 0.3, 0) + NOISE, False, ("falls", "rises")),
         (fall(POWER) + NOISE, True, ("falls", "no_number")),
         (0.7 + np.where(POWER > 0, 3.0, 0) + NOISE, False, ("flat", "diverged")),
@@ -42,10 +43,21 @@ def test_the_steepest_fall_the_lowest_loss_and_the_divergence_are_found_in_noise
 def test_each_case_is_named(losses, ended_early, reading):
     found = read_range_test(RATES, losses, ended_early=ended_early)
     assert (found.fall, found.end) == reading
-    assert np.isnan(found.steepest) == (reading[0] == "flat")
+    assert np.isnan(found.steepest) == (reading[0] != "falls")
     assert np.isnan(found.diverged) == (reading[1] in ("rises", "still"))
     if ended_early:
         assert found.diverged == RATES[-1]
+
+
+def test_a_long_test_is_read_off_means_and_shows_the_same():
+    rates = np.logspace(-6, 1, 70_001)
+    losses = fall(np.log10(rates)) + np.random.default_rng(1).normal(0, 0.05, rates.size)
+    found = read_range_test(rates, losses, ended_early=False)
+    assert found.losses.size == 1_944
+    assert found.losses[7] == pytest.approx(losses[7 * 36 : 8 * 36].mean())
+    assert found.window == 129 * 36
+    assert (found.fall, found.end) == ("falls", "still")
+    assert np.log10(found.steepest) == pytest.approx(-3.0, abs=0.1)
 
 
 def test_too_few_steps_show_nothing_and_none_are_refused():

@@ -156,6 +156,6 @@ def test_the_script_reads_histograms_in_the_engines_bins_and_says_by_how_much_a_
     got = in_node(tmp_path, script, film=film_bytes(film))
     assert got["bins"] == {"lowest": LOWEST, "perPower": PER_POWER, "bins": BINS}
     assert (got["weights"]["total"], got["weights"]["shares"][33:35], got["none"]) == (4, [0.75, 0.25], 0)
-    assert got["span"] == {"first": 12, "last": 34, "peak": 1}
+    assert got["span"] == {"first": 12, "last": 34, "peak": 1}  # of 0.75, 1 and 1
     assert got["changed"] == [pytest.approx(0.002), None]
     assert (got["name"], got["missing"]) == ("encoder 1", True)

@@ -55,6 +55,7 @@ def test_early_stopping_is_told_by_its_numbers(found: Watched, said: list[str]) 
         (FALLING + np.where(POWER > 0, 3.0, 0), False, ["it is above where it began: **the run diverges.**"]),
         (FALLING, True, ["the loss was no number any more", "after step 700 of 900"]),
         (0.7 + NOISE, False, ["falls nowhere by more than chance"]),
+        (0.7 - 0.02 * (POWER + 6) + NOISE, False, ["falls so slowly that no rate stands out", "is lowest at **"]),
         (FALLING[:44], False, ["44 steps are too few"]),
     ],
 )

@@ -135,7 +135,7 @@ class RunStore:
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'histograms'"):
             return {}
         rows = self._rows(
-            "SELECT histograms.* FROM histograms JOIN frames ON number = frame WHERE published AND frame > ? ORDER BY 1",
+            "SELECT histograms.* FROM histograms JOIN frames ON number = frame WHERE published AND frame > ?",
             after,
         )
         return {frame: read_histograms(*values) for frame, *values in rows}
