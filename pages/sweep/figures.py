@@ -1,18 +1,20 @@
-"""The figures of a sweep: means in a grid of two settings, and curves with the band that the seeds leave.
+"""The figures of a sweep: means in a grid, curves with the band that the seeds leave, runs as parallel coordinates.
 
 Arrays come from transformer_core.training.runs.sweep.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
+import plotly.graph_objects as go
 
 from pages.figures.charts import DASHES, PALETTE, Chart, records
 from pages.figures.forms import Filled, form, named
 
 CELL, ROOM = 54, 70  # pixels of a row of the grid, and of its axis and title
-CURVES_HEIGHT = 320
+CURVES_HEIGHT, COORDINATES_HEIGHT = 320, 380
 
 
 def grid_chart(
@@ -129,3 +131,39 @@ def _bands(first: tuple[str, ...], second: tuple[str, ...], said: tuple[tuple[st
         y=alt.Y("mean:Q", title=words["value"], scale=scale), strokeDash=dash, tooltip=tooltip
     )
     return alt.layer(band, line)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of parallel coordinates.
+
+    Args:
+        title: above it.
+        places: of each run on it.
+        ticks: names of the places 0, 1 and so on; none where it is an axis of numbers.
+        format: of its numbers, in d3's notation.
+    """
+
+    title: str
+    places: Sequence[float]
+    ticks: Sequence[str] = ()
+    format: str = ""
+
+
+def coordinates(axes: Sequence[Axis]) -> go.Figure:
+    """Draw a line a run through parallel axes, coloured by the last; a person may brush any axis and move it."""
+    dimensions = []
+    for axis in axes:
+        dimension: dict[str, object] = {"label": axis.title, "values": list(axis.places)}
+        if axis.ticks:
+            most = len(axis.ticks) - 1
+            dimension |= {"tickvals": list(range(most + 1)), "ticktext": list(axis.ticks)}
+            dimension |= {"range": [-0.15, most + 0.15]}
+        else:
+            dimension |= {"tickformat": axis.format}
+        dimensions.append(dimension)
+    values = list(axes[-1].places)
+    line = {"color": values, "colorscale": "Viridis", "cmin": min(values), "cmax": max(values), "showscale": False}
+    figure = go.Figure(go.Parcoords(dimensions=dimensions, line=line, labelfont={"size": 14}, tickfont={"size": 13}))
+    figure.update_layout(height=COORDINATES_HEIGHT, margin={"l": 90, "r": 70, "t": 70, "b": 30}, uirevision="sweep")
+    return figure

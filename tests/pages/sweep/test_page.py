@@ -131,6 +131,11 @@ def test_two_settings_make_a_grid_and_two_cells_are_compared(tmp_path: Path) -> 
     app = page(**asked, sweep_two_values="pre,post", sweep_first="0", sweep_second="3")
     assert len(app.get("vega_lite_chart")) == 3
     assert "+29.5" in told(app)
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    axes = figure["data"][0]["dimensions"]
+    assert [one["label"] for one in axes][:2] == [words("en")[f"setting.{name}"] for name in ("n_layers", "norm_order")]
+    assert [one["values"] for one in axes[:3]] == [[0] * 4 + [1] * 4, [0, 0, 1, 1] * 2, [0, 1] * 4]
+    assert axes[4]["values"] == pytest.approx([0.6, 0.62, 0.7, 0.71, 0.65, 0.66, 0.9, 0.91])
     app.button(key="sweep_compare").click().run()
     assert app.session_state["page"] == "compare"
 
