@@ -153,7 +153,7 @@ def test_no_channel_of_a_chart_is_a_bare_string() -> None:
     assert not [(name_of(path), facts(path).bare) for path in sources("pages") if facts(path).bare]
 
 
-DRAWN_BY = {"pages/kit/charts.py", "pages/compare/pair.py", "pages/embeddings/map.py", "pages/sweep/coordinates.py"}
+DRAWN_BY = {"pages/kit/charts.py", "pages/compare/pair.py", "pages/embeddings/map.py"}
 
 
 def test_charts_are_drawn_where_their_files_are_offered() -> None:

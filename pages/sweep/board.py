@@ -304,7 +304,7 @@ def _show_outcome(sweep: Sweep, found: Outcome, answer: Answer[Outcome]) -> None
     show_chart(bands, answer, key="sweep_bands", stem="sweep_bands", label=t("sweep.bands_label", measure=measure))
     if covered():
         return  # numbers and sentences would answer it
-    show_coordinates(sweep, found)
+    show_coordinates(sweep, found, answer, names)
     _show_table(sweep, found, names, spreads)
     _show_pair(sweep, found, names)
 

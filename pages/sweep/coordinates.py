@@ -1,9 +1,9 @@
 """The runs of a sweep of two settings as parallel coordinates, of which any axis can be brushed."""
 
 import pandas as pd
-import streamlit as st
 
-from pages.kit.exports import offer_files
+from pages.kit.asking import Answer
+from pages.kit.charts import show_chart
 from pages.kit.experiment import say
 from pages.language import section, t
 from pages.sweep.figures import Axis, coordinates
@@ -13,40 +13,46 @@ from transformer_core.training.runs.sweep import Outcome, Sweep
 FEWEST = 2  # runs
 
 
-def axes_of(sweep: Sweep, found: Outcome) -> list[Axis]:
-    """Return the axes, with the value of each ended run on each: both settings, the seed, its best and its last."""
-    rows = [
-        (*(sweep.values[name].index(cell[name]) for name in sweep.values), column, found.best[at], found.final[at])
-        for place, cell in enumerate(sweep.cells)
-        for column in range(len(sweep.seeds))
-        if not pd.isna(found.final[at := (place, column)])
+def ended(sweep: Sweep, found: Outcome) -> list[tuple[int, int]]:
+    """Return the cell and the place of the seed of each run that has ended."""
+    return [
+        (cell, seed)
+        for cell in range(len(sweep.cells))
+        for seed in range(len(sweep.seeds))
+        if not pd.isna(found.final[cell, seed])
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * 5
-    named = [(label_of(name), [value_word(name, value) for value in some]) for name, some in sweep.values.items()]
-    named.append((t("sweep.seed"), [str(seed) for seed in sweep.seeds]))
-    measure = t(f"measure.{found.measure}")
-    form = ".1%" if found.measure.endswith("accuracy") else ".3f"
-    numbers = [t("sweep.best_of", measure=measure), t("sweep.last_of", measure=measure)]
-    ordinal = [Axis(title, column, ticks) for (title, ticks), column in zip(named, columns, strict=False)]
-    return ordinal + [Axis(title, column, (), form) for title, column in zip(numbers, columns[3:], strict=True)]
 
 
-def show_coordinates(sweep: Sweep, found: Outcome) -> None:
-    """Show a line a run through its two settings, its seed, and what it came to; only where there are two settings."""
-    if len(sweep.values) != 2:
+def axes_of(sweep: Sweep, found: Outcome) -> list[Axis]:
+    """Return the axes with the place of each ended run: the settings, the seed, its best measure and its last."""
+    runs = ended(sweep, found)
+    axes = [
+        Axis(
+            label_of(name),
+            [values.index(sweep.cells[cell][name]) for cell, _ in runs],
+            [value_word(name, value) for value in values],
+        )
+        for name, values in sweep.values.items()
+    ]
+    axes.append(Axis(t("sweep.seed"), [seed for _, seed in runs], [str(seed) for seed in sweep.seeds]))
+    share = found.measure.endswith("accuracy")
+    best, last = ([float(values[run]) for run in runs] for values in (found.best, found.final))
+    return [
+        *axes,
+        Axis(t("sweep.best"), best, percent=share),
+        Axis(t("sweep.last"), last, percent=share),
+    ]
+
+
+def show_coordinates(sweep: Sweep, found: Outcome, answer: Answer[Outcome], names: list[str]) -> None:
+    """Show a line a run through its two settings, its seed and what it came to; only where there are two settings.
+
+    Args:
+        names: of the cells.
+    """
+    runs = ended(sweep, found)
+    if len(sweep.values) < 2 or len(runs) < FEWEST:
         return
-    axes = axes_of(sweep, found)
-    if len(axes[0].places) < FEWEST:
-        return
-    figure = coordinates(axes)
-    config = {"toImageButtonOptions": {"filename": "sweep_coordinates", "scale": 2}, "displaylogo": False}
-    st.markdown(f"**{t('sweep.coordinates')}**")
-    st.plotly_chart(figure, width="stretch", key="sweep_coordinates", config=config)
-    say(section("sweep", "coordinates").format(runs=len(axes[0].places)), small=True)
-    offer_files(
-        lambda: {"html": lambda: figure.to_html(include_plotlyjs=True, full_html=True)},
-        key="sweep_coordinates_files",
-        stem="sweep_coordinates",
-        note=t("sweep.coordinates_file"),
-        title=t("sweep.coordinates"),
-    )
+    chart = coordinates(axes_of(sweep, found), [f"{names[cell]} · {sweep.seeds[seed]}" for cell, seed in runs])
+    show_chart(chart, answer, key="sweep_lines", stem="sweep_lines", label=t("sweep.coordinates"))
+    say(section("sweep", "coordinates").format(runs=len(runs), measure=t(f"measure.{found.measure}")), small=True)
