@@ -92,6 +92,8 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> None:
             frame=f"{1_000 * known.seconds_a_frame:.0f}",
         )
     )
+    if spec.training.stops_early:
+        st.caption(t("early.sooner"))
     if known.steps <= spec.training.epochs:
         st.warning(t("train.one_step", batch=f"{spec.training.batch_size:,}"), icon=":material/stacks:")
 
