@@ -180,6 +180,7 @@ def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) 
         certainty={**film.certainty, **{number: guess.max(1) for number, guess in guesses.items()}},
         baselines=facts.get("baselines") or {},
         points=points,
+        histograms={**film.histograms, **store.histograms(last)},
         steps_per_epoch=int(facts.get("steps_per_epoch") or 0),
         frames_planned=store.spec.frames,
         apart=None if points is None else apart_by(all_frames, all_layouts, points),

@@ -23,6 +23,7 @@ from pages.kit.url import forget, keep
 from pages.kit.waiting import watch
 from pages.language import joined, plain, section, t
 from pages.serving.owners import may_change
+from pages.sweep.coordinates import show_coordinates
 from pages.sweep.figures import bands_chart, grid_chart
 from pages.sweep.plan import BASE, ONE, SEEDS, SHORT, TWO, Plan, base_of, cell_word, settings_of, values_name
 from pages.train.form import estimate
@@ -303,6 +304,7 @@ def _show_outcome(sweep: Sweep, found: Outcome, answer: Answer[Outcome]) -> None
     show_chart(bands, answer, key="sweep_bands", stem="sweep_bands", label=t("sweep.bands_label", measure=measure))
     if covered():
         return  # numbers and sentences would answer it
+    show_coordinates(sweep, found, answer, names)
     _show_table(sweep, found, names, spreads)
     _show_pair(sweep, found, names)
 

@@ -25,6 +25,7 @@ OWN_SHOWN = 12  # runs among the bases
 ONE, TWO = "sweep_one", "sweep_two"
 NONE = "none"
 WITHOUT = ("seed", "frames", "points", "threads")  # they change the record, not what is learned; seeds are asked apart
+WITHOUT += ("range_test", "range_from", "range_to")  # a range test is one run that is read by itself
 SMALL = (0.0, 0.1, 0.3)  # offered of a number that is 0
 
 

@@ -38,6 +38,7 @@ _lock = threading.Lock()
 def _name_of(spec: RunSpec, data_name: str) -> str:
     """Return one name for all specs that take the same time."""
     rates = replace(spec.training, learning_rate=1e-3, weight_decay=0.0, label_smoothing=0.0, warm_up=0.0)
+    rates = replace(rates, range_test=False, patience=1 if rates.stops_early else None, min_improvement=0.0)
     timed = replace(
         spec, name="run", origin=None, start=None, training=replace(rates, schedule="constant", clip_norm=1.0)
     )
@@ -91,6 +92,8 @@ def _show_estimate(spec: RunSpec, learned: Learned) -> None:
             frame=f"{1_000 * known.seconds_a_frame:.0f}",
         )
     )
+    if spec.training.stops_early:
+        st.caption(t("early.sooner"))
     if known.steps <= spec.training.epochs:
         st.warning(t("train.one_step", batch=f"{spec.training.batch_size:,}"), icon=":material/stacks:")
 

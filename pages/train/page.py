@@ -10,6 +10,7 @@ from pages.kit.url import keep
 from pages.language import plain, section, t
 from pages.room import heading
 from pages.train.data import begin_with
+from pages.train.endings import show_early_stopping, show_range_test
 from pages.train.exports import export_run
 from pages.train.film import follow_run, followed_text
 from pages.train.form import show_form
@@ -30,10 +31,15 @@ def show_run(store: RunStore) -> None:
             open_page("compare")
     show_panel(store)
     follow_run(store, text=followed_text(store))
-    if not is_live(store.status()):
+    resting = not is_live(store.status())
+    if resting and store.spec.training.range_test:
+        show_range_test(store)
+    elif resting:
+        show_early_stopping(store)
         show_results(store)
         show_refitted(store)
-    show_try(store)
+    if not store.spec.training.range_test:
+        show_try(store)
     export_run(store)
 
 

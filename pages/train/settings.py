@@ -276,16 +276,23 @@ OPTIMISER: tuple[Control, ...] = (
     Number("clip_norm", 0.0, 1_000.0, 0.5, off=0.0),
     Number("label_smoothing", 0.0, 0.9, 0.05, tuple(kind for kind in KINDS if kind != "bert")),
     Flag("softmax_before_loss", CLASSIFIERS),
+    Flag("range_test"),
+    Number("range_from", 1e-8, 1.0, 1e-6),
+    Number("range_to", 1e-6, 1_000.0, 1.0),
 )
 RUN: tuple[Control, ...] = (
     _bounded("epochs", 1),
     _bounded("batch_size", 4),
+    Number("patience", 0, BOUNDS["frames"][1], 1, off=0),
+    Number("min_improvement", 0.0, 10.0, 0.01),
     Number("seed", 0, LARGEST_SEED, 1),
     _bounded("frames", 1),
     _bounded("points", 20, *CLASSIFIERS),
     _bounded("threads", 1),
     Pick("precision", get_args(Precision)),
 )
+WITHOUT_RANGE_TEST = ("learning_rate", "schedule", "warm_up", "patience", "min_improvement")
+WITH_RANGE_TEST = ("range_from", "range_to")
 SECTIONS = {"learn": LEARN, "model": MODEL, "modern": MODERN, "optimiser": OPTIMISER, "run": RUN}
 ALL: tuple[Control, ...] = (SOURCE, NETWORK, LANGUAGE, *LEARN, *MODEL, *MODERN, *OPTIMISER, *RUN)
 
@@ -316,6 +323,13 @@ def read_settings(source: str, usual: Mapping[str, Any]) -> dict[str, Any]:
     return {one.name: value_of(one, usual[one.name]) for one in apply(ALL[1:], source, network)}
 
 
+def counts(name: str, read: Callable[[str], Any]) -> bool:
+    """Return whether a setting makes a difference beside the others, each of which `read` returns by its name."""
+    if name == "min_improvement" and read("patience") is None:
+        return False
+    return read("range_test") if name in WITH_RANGE_TEST else name not in WITHOUT_RANGE_TEST or not read("range_test")
+
+
 def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]:
     """Show one section's widgets and return their values.
 
@@ -323,10 +337,13 @@ def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen
         usual: what each setting is where nothing else was chosen.
         frozen: what the vocabulary follows from cannot be changed, since the weights are taken over.
     """
+    by_name = {one.name: one for one in ALL}
     values = {}
     controls = apply(SECTIONS[section], source, network_of(source, usual))
     for start in range(0, len(controls), COLUMNS):
         for place, one in zip(st.columns(COLUMNS, vertical_alignment="bottom"), controls[start:], strict=False):
             with place:
-                values[one.name] = ask(one, usual[one.name], disabled=frozen and one.name in VOCABULARY)
+                idle = not counts(one.name, lambda name: value_of(by_name[name], usual[name]))
+                fixed = frozen and one.name in VOCABULARY
+                values[one.name] = ask(one, usual[one.name], disabled=idle or fixed)
     return values

@@ -1,6 +1,7 @@
-"""Runs as people start them: how long from Start to the end, how good they become, and what recording them costs.
+"""Runs as people start them: how long from Start to the end, how good they become, what recording and queueing cost.
 
-Run: python -m tests.benchmarks.runs [--data DIR]   # DIR holds train25k.csv.gz of IMDB; without it that row is left out
+Run: python -m tests.benchmarks.runs [--data DIR] [--only quick|recording|queued]
+DIR holds train25k.csv.gz of IMDB; without it that row is left out.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import IMDB, QUICK
+from transformer_core.training.runs.queue import most_runs
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.store.folder import Data
@@ -24,6 +26,7 @@ ENDED = ("finished", "failed", "stopped", "interrupted")
 MOST_SECONDS = 60.0
 LEAST_QUICK, LEAST_IMDB, MOST_COST, MOST_WORDS = 0.97, 0.84, 1.10, 0.85
 ROUNDS = 3
+QUEUED, SINGLE, MOST_QUEUED = 12, 3, 1.15  # runs at once; single ones before and as many after; against their sum
 
 
 def finished(folder: Path, spec: RunSpec, data: Data | None = None) -> tuple[RunStore, float]:
@@ -77,6 +80,31 @@ def recording(folder: Path) -> bool:
     return tell(f"quick: {QUICK.frames} frames against 2, seconds from Start", statistics.median(ratios), MOST_COST)
 
 
+def queued(folder: Path) -> bool:
+    """Compare 12 runs that wait in the queue, the Sweep's first base, with the sum of their single times.
+
+    Single runs are timed before and after them, since the machine may have other things to do.
+    """
+    spec = change(QUICK, epochs=1)
+    single = [finished(folder, change(spec, seed=seed))[1] for seed in range(SINGLE)]
+    launcher, runs = Launcher(), RunList(folder)
+    launcher.estimate(spec)
+    stores = [runs.create(change(spec, seed=seed)) for seed in range(QUEUED)]
+    started = time.perf_counter()
+    for store in stores:
+        launcher.start(store)
+    while not all(store.status().state in ENDED for store in stores):
+        time.sleep(0.05)
+    seconds = time.perf_counter() - started
+    launcher.close()
+    if any(store.status().state != "finished" for store in stores):
+        raise RuntimeError(f"runs ended as {[store.status().state for store in stores]}")
+    single += [finished(folder, change(spec, seed=seed))[1] for seed in range(SINGLE)]
+    print(f"single runs: {' '.join(f'{one:.1f}' for one in single)} s; {QUEUED} queued: {seconds:.1f} s", flush=True)
+    ratio = seconds * most_runs() / (QUEUED * statistics.mean(single))
+    return tell(f"{QUEUED} quick runs queued, {most_runs()} at once, against single ones", ratio, MOST_QUEUED)
+
+
 def imdb(folder: Path, data: Path) -> list[bool]:
     """Train on 8,000 reviews of IMDB."""
     examples, _ = read_imdb(data / "train25k.csv.gz", limit=IMDB.data.examples + IMDB.data.held_out, seed=0)
@@ -90,17 +118,22 @@ def imdb(folder: Path, data: Path) -> list[bool]:
     ]
 
 
+PARTS = {"recording": recording, "queued": queued}
+
+
 def main() -> int:
     """Print one table; exit status 1 where a goal was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
-    data = parser.parse_args().data
+    parser.add_argument("--only", choices=("quick", "recording", "queued"))
+    asked = parser.parse_args()
+    data, only = asked.data, asked.only
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        met = quick(folder)
-        if data is not None:
+        met = quick(folder) if only in (None, "quick") else []
+        if data is not None and only is None:
             met += imdb(folder, data)
-        met.append(recording(folder))
+        met += [part(folder) for name, part in PARTS.items() if only in (None, name)]
     print(f"{sum(met)} of {len(met)} goals met")
     return 0 if all(met) else 1
 

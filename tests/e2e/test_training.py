@@ -92,6 +92,53 @@ def test_another_rate_leaves_the_tab_of_settings_where_it_is(page: Page, address
     expect(rate).to_be_visible()
 
 
+def fill(page: Page, label: str, value: str, written: str) -> None:
+    """Write a number into a setting's box and wait until the link has it."""
+    box = page.get_by_role("spinbutton", name=label)
+    box.fill(value)
+    box.press("Enter")
+    page.wait_for_url(re.compile(re.escape(written)))
+    settle(page)
+
+
+@pytest.mark.nightly
+def test_early_stopping_and_a_range_test_are_set_on_the_form_and_read_off_the_finished_runs(
+    page: Page, address: str
+) -> None:
+    page.goto(f"{address}/train?{SMALL}&settings_open=on&lang=en")
+    page.get_by_role("tab", name="Run", exact=True).click()
+    fill(page, "Early stopping: patience", "1", "patience=1")
+    fill(page, "Early stopping: least improvement", "9", "min_improvement=9.0")
+    early = begun(page)
+    stopped = "Early stopping ended this run after step 8 of 16: 1 evaluation in a row on held-out examples brought no"
+    expect(page.get_by_text(stopped)).to_be_visible()
+    store = RunList(Path(os.environ["VITRINE_RUNS"])).open(early)
+    losses = {frame.step: frame.measures["held_out_loss"] for frame in store.frames()}
+    best = min(losses, key=losses.__getitem__)
+    expect(page.get_by_text(f"{losses[best]:.3f} nats on 64 held-out examples")).to_be_visible()
+    ridges = page.locator(".vf-ridges-canvas")
+    expect(ridges).to_have_attribute("aria-label", re.compile("^Histograms by layer at step 8; .*encoder 0 0[.]"))
+    page.get_by_role("slider").press("Home")
+    expect(page.get_by_text("No step has been taken yet")).to_be_visible()
+    expect(ridges).to_have_attribute("aria-label", re.compile("^Histograms by layer at step 0; "))
+
+    page.goto(f"{address}/train?{SMALL}&batch_size=4&settings_open=on&lang=en")
+    page.get_by_role("tab", name="Optimiser").click()
+    page.get_by_text("Learning-rate range test", exact=True).first.click()
+    page.wait_for_url(re.compile("range_test=on"))
+    fill(page, "Range test: to", "100", "range_to=100.0")
+    expect(page.get_by_role("spinbutton", name="Highest learning rate")).to_be_disabled()
+    test = RunList(Path(os.environ["VITRINE_RUNS"])).open(begun(page))
+    expect(page.get_by_text(re.compile("The mean loss falls")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("the run diverge")).first).to_be_visible()
+    expect(page.get_by_text("learning rate", exact=True).first).to_be_visible()
+    assert test.curves().learning_rate[0] == 1e-6
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_text(re.compile("the run diverge")).first).to_be_visible()
+    other.close()
+
+
 @pytest.mark.nightly
 def test_a_run_is_told_on_every_page_stopped_and_taken_up_again_after_the_tab_was_closed(
     page: Page, address: str

@@ -18,6 +18,7 @@ from tests.helpers.tiny_runs import SPEC, stored_curve
 from transformer_core.examples import Example
 from transformer_core.training.runs.exchange.script import repeat_script, script_zip
 from transformer_core.training.runs.run_list import RunList
+from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.layout_thread import LayOut
 from transformer_core.training.runs.worker.session import Session
@@ -33,11 +34,12 @@ def no_layouts(store: RunStore) -> LayOut:
     raise AssertionError("a translation has no points")
 
 
-def test_the_script_repeats_the_run_to_the_last_digit(tmp_path):
-    store = RunList(tmp_path / "runs").create(REVERSE)
+def test_the_script_repeats_a_run_to_the_last_digit_and_stops_where_early_stopping_stopped_it(tmp_path):
+    store = RunList(tmp_path / "runs").create(change(REVERSE, patience=1, min_improvement=9.0, warm_up=0.0))
     Session(store, make_task, no_layouts).work()
-    assert store.status().state == "finished", store.status().message
-    assert store.status().n_frames == 3
+    status = store.status()
+    assert status.state == "finished", status.message
+    assert (status.n_frames, status.step < status.total_steps) == (2, True)
     script = tmp_path / "repeat.py"
     script.write_bytes((store.folder / "repeat.py").read_bytes())
     printed = subprocess.run(

@@ -1,6 +1,6 @@
 """TrainConfig: all settings of a training run, checked when it is constructed.
 
-Vaswani et al. 2017, section 5; AdamW: Loshchilov and Hutter 2019.
+Vaswani et al. 2017, section 5; AdamW: Loshchilov and Hutter 2019; the range test: Smith 2017, section 3.3.
 """
 
 import sys
@@ -36,9 +36,15 @@ class TrainConfig:
         epochs: passes over the data.
         seed: of the order of examples and of everything random inside a step.
         precision: "bfloat16" computes matrix products in 16 bits; the weights stay in float32.
+        patience: after so many evaluations in a row without an improvement of the held-out loss the run stops; None
+            never stops it. See early_stopping.watch.
+        min_improvement: by how much a loss must lie below the best one to count as an improvement, in nats.
+        range_test: the learning rate rises exponentially from range_from at the first step to range_to at the last;
+            learning_rate, warm_up, schedule, patience and min_improvement then count for nothing.
+        range_from, range_to: learning rates.
 
     Raises:
-        ValueError: a value outside its range.
+        ValueError: a value outside its range, or a range test whose rate would not rise.
     """
 
     optimizer: Optimizer = "adamw"
@@ -52,6 +58,18 @@ class TrainConfig:
     epochs: Annotated[int, Meta(ge=1, le=100_000)] = 1
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     precision: Precision = "float32"
+    patience: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    min_improvement: NotNegative = 0.0
+    range_test: bool = False
+    range_from: Positive = 1e-6
+    range_to: Positive = 10.0
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.range_test and self.range_from >= self.range_to:
+            raise ValueError(f"range_from={self.range_from:g} must be less than range_to={self.range_to:g}")
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether evaluations may end the run before its last step."""
+        return self.patience is not None and not self.range_test

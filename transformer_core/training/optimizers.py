@@ -31,6 +31,9 @@ def learning_rate_at(step: int, total_steps: int, config: TrainConfig) -> float:
     1 (constant), (1 + cos(pi (t - w) / (T - w))) / 2 (cosine), or sqrt(w / t) (noam). Departure: the paper's noam is
     scaled by d_model^-0.5; here config.learning_rate is the highest value itself.
 
+    In a range test from a to b it is a (b / a)^(step / (T - 1)). Departure: Smith 2017, section 3.3, lets it rise
+    linearly; equal ratios show several powers of ten in one run.
+
     Args:
         step: from 0 to total_steps - 1.
         total_steps: steps of the whole run.
@@ -41,6 +44,8 @@ def learning_rate_at(step: int, total_steps: int, config: TrainConfig) -> float:
     """
     if not 0 <= step < total_steps:
         raise ValueError(f"step={step} must be at least 0 and less than total_steps={total_steps}")
+    if config.range_test:
+        return config.range_from * (config.range_to / config.range_from) ** (step / max(1, total_steps - 1))
     warm_up_steps = math.ceil(config.warm_up * total_steps)
     place = step + 1
     if place <= warm_up_steps:

@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
 from transformer_core.untrusted.bundle_files import check_headers
 
@@ -65,7 +66,8 @@ def load_run(run: Run, folder: str | os.PathLike[str]) -> bool:
     try:
         place = json.loads((folder / PLACE).read_text(encoding="utf-8"))
         step, file = int(place["step"]), folder / Path(place["tensors"]).name
-        written = (place["format"], place["config"], place["steps_per_epoch"])
+        config = dataclasses.asdict(TrainConfig()) | place["config"]  # an older state lacks the settings added since
+        written = (place["format"], config, place["steps_per_epoch"])
         check_headers(file)
         tensors = load_file(file)
     except (ValueError, KeyError, TypeError, OSError, SafetensorError) as error:

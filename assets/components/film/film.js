@@ -118,7 +118,7 @@ class Player {
     this.panels = runs.map((run) => kept.find(({ reel }) => reel.id === run.id) ?? this.open(run));
     for (const panel of kept) if (!this.panels.includes(panel)) panel.feed?.stop();
     this.stage.replaceChildren(...this.panels.map(({ top }) => top));
-    this.below.replaceChildren(...this.panels.map(({ bottom }) => bottom));
+    this.below.replaceChildren(...this.panels.map(({ under }) => under));
     this.takeFrames();
     return other;
   }

@@ -3,6 +3,7 @@
 import { decimal, el, fill, visible } from "../kit.js";
 import { CurvesView, partColours } from "./curves.js";
 import { Heat, attentionFigure } from "./heads.js";
+import { Ridges } from "./histograms.js";
 import { MapView } from "./map.js";
 import { Followed, Samples, apartLine, bars, stateLine, trustFigures } from "./readout.js";
 
@@ -49,6 +50,8 @@ export class Panel {
     this.top = el("section", "vf-panel", head, this.row, el("div", "vf-two", this.left, this.right));
     this.largeBelow = el("div", "vf-large-place");
     this.bottom = el("section", "vf-text-followed", this.followedTitle, this.note, el("div", "vf-text-followed-body", this.bars, this.grid.root, this.largeBelow));
+    this.ridges = new Ridges();
+    this.under = el("div", "vf-under", this.bottom, this.ridges.root);
   }
 
   get pointed() {
@@ -108,6 +111,7 @@ export class Panel {
     const tall = stacked ? Math.min(480, Math.max(380, right * 0.85)) : (pointed ? mapHeight + 40 : height);
     this.curves.lay(reel, others, { width: right, height: tall, theme, ruler, words });
     this.curves.canvas.setAttribute("aria-label", words.curves_label);
+    this.ridges.lay([reel, ...others], { width, theme, words });
   }
 
   showApart() {
@@ -170,6 +174,7 @@ export class Panel {
       const counts = { method: words[`method_${look.method}`] ?? look.method, step: frame?.step ?? 0, count: reel.points?.labels.length ?? 0 };
       this.map.canvas.setAttribute("aria-label", fill(words.map_label, counts));
     } else this.samples.show(reel, frame, words);
+    this.ridges.show(frame);
     this.showFollowed(frame, look);
   }
 

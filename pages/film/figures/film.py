@@ -61,6 +61,8 @@ class Film:
         points: the StoredPoints, if any.
         steps_per_epoch: of training.
         frames_planned: how many frames there will be.
+        histograms: the Histograms of transformer_core/training/histograms.py, by number of frame; runs of earlier
+            versions have none.
         apart: from where on held-out points are apart, as analysis.coming_apart.Apart; None where nothing is known.
 
     Raises:
@@ -81,6 +83,7 @@ class Film:
     points: Any = None
     steps_per_epoch: int = 0
     frames_planned: int = 0
+    histograms: Mapping[int, Any] = field(default_factory=dict)
     apart: Any = None
 
     def __post_init__(self) -> None:
@@ -168,6 +171,9 @@ def _packed_frame(film: Film, frame: Any, buffers: Buffers) -> dict[str, Any]:
     }
     header: dict[str, Any] = {"number": int(frame.number), "step": int(frame.step), "epoch": _finite(frame.epoch)}
     header |= {"measures": _plain(frame.measures), "layouts": layouts}
+    if (found := film.histograms.get(frame.number)) is not None:
+        arrays = {name: buffers.add(np.asarray(getattr(found, name), "<f4")) for name in ("counts", "rms")}
+        header["histograms"] = {"groups": list(found.groups), **arrays}
     if frame.number in film.predicted:
         header["predicted"] = buffers.add(np.asarray(film.predicted[frame.number], np.uint8))
     if frame.number in film.certainty:

@@ -21,6 +21,7 @@ from transformer_core.progress import listening
 from transformer_core.text import Tokenizer
 from transformer_core.training.batching import LabelledBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
+from transformer_core.training.early_stopping import until_diverged, watch
 from transformer_core.training.loop import DivergedError, Run
 from transformer_core.training.objectives import classification
 from transformer_core.training.optimizers import ADAM_BETAS, learning_rate_at, make_optimizer
@@ -346,3 +347,57 @@ def test_without_warm_up_the_first_step_is_near_the_highest_rate(schedule):
 def test_a_step_outside_the_run_is_refused():
     with pytest.raises(ValueError, match="step=3 must be at least 0 and less than total_steps=3"):
         learning_rate_at(3, 3, TrainConfig())
+
+
+def test_a_range_test_multiplies_the_rate_by_the_same_factor_at_every_step_and_nothing_else_moves_it():
+    config = replace(CONFIG, range_test=True, range_from=1e-5, range_to=1.0, warm_up=0.5)
+    rates = [learning_rate_at(step, 101, config) for step in range(101)]
+    assert rates[0] == 1e-5
+    assert rates[100] == pytest.approx(1.0)
+    assert np.diff(np.log10(rates)) == pytest.approx([0.05] * 100)
+    assert [step.learning_rate for step in make_run(config).steps()][-1] == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=r"range_from=1 must be less than range_to=0\.1"):
+        replace(config, range_from=1.0, range_to=0.1)
+
+
+def test_a_range_test_whose_loss_is_no_number_ends_and_any_other_run_fails():
+    def objective(model, batch):
+        return classification(model, batch) * (float("nan") if run.step == 3 else 1.0)
+
+    for is_range_test in (True, False):
+        run = make_run(replace(CONFIG, range_test=is_range_test), objective=objective)
+        steps = until_diverged(run)
+        assert [step.step for step in islice(steps, 3)] == [1, 2, 3]
+        if is_range_test:
+            assert list(steps) == []
+        else:
+            with pytest.raises(DivergedError):
+                next(steps)
+
+
+PATIENT = replace(CONFIG, patience=2, warm_up=0.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "losses", "found"),
+    [
+        (PATIENT, [3.0, 2.0, 2.1, 2.0], (True, 3, 1, 2.0, 2)),
+        (PATIENT, [3.0, 2.0, 2.1, 1.9, 2.0], (False, 4, 3, 1.9, 1)),
+        (PATIENT, [3.0, 2.0, None, None, 1.0], (True, 3, 1, 2.0, 2)),
+        (PATIENT, [3.0, 2.0, 2.1], (False, 2, 1, 2.0, 1)),
+        (replace(PATIENT, min_improvement=0.5), [3.0, 2.6, 2.5, 1.0], (True, 2, 2, 2.5, 2)),
+        (replace(PATIENT, min_improvement=0.5), [3.0, 2.6, 2.4, 2.0], (False, 3, 3, 2.0, 1)),
+        (replace(PATIENT, warm_up=0.2), [3.0, 3.0, 3.0, 3.0, 2.9], (False, 4, 4, 2.9, 0)),
+        (replace(PATIENT, warm_up=0.2), [3.0, 3.0, 3.0, 3.0, 3.0], (True, 4, 0, 3.0, 2)),
+        (replace(PATIENT, patience=None), [3.0, 3.0, 3.0, 3.0], (False, 3, 0, 3.0, 3)),
+        (replace(PATIENT, range_test=True), [3.0, 3.0, 3.0, 3.0], (False, 3, 0, 3.0, 3)),
+    ],
+)
+def test_early_stopping_counts_evaluations_without_an_improvement_after_the_warm_up(config, losses, found):
+    seen = watch(enumerate(losses), config, 10)
+    assert (seen.stopped, seen.step, seen.best_step, seen.best, seen.waited) == found
+
+
+def test_patience_that_runs_out_at_the_last_step_stops_nothing_and_no_loss_at_all_has_no_best():
+    assert not watch(enumerate([1.0, 1.0, 1.0]), PATIENT, 2).stopped
+    assert math.isnan(watch([(0, None)], PATIENT, 2).best)

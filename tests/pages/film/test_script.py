@@ -12,6 +12,7 @@ from pages.figures.standalone import component_assets
 from pages.film.figures.film import film_bytes
 from tests.helpers import PATIENCE
 from tests.helpers.figures import clouds
+from transformer_core.training.histograms import BINS, LOWEST, PER_POWER, QUANTITIES, Histograms
 from transformer_core.training.runs.store.records import Curves
 
 NODE = shutil.which("node")
@@ -129,3 +130,32 @@ def test_a_frame_without_a_layout_leaves_no_hole(tmp_path):
     print([0, 1, 2, 3].map((k) => reel.frames.findIndex(({ layouts }) => layouts.tsne?.xy === reel.layout(k, "tsne"))));
     """
     assert in_node(tmp_path, script, film=film_bytes(replace(film, layouts=layouts))) == [1, 1, 1, 3]
+
+
+@needs_node
+def test_the_script_reads_histograms_in_the_engines_bins_and_says_by_how_much_a_step_changed_a_layer(tmp_path):
+    counts = np.zeros((len(QUANTITIES), 2, BINS), np.uint32)
+    counts[0, 0, 33], counts[0, 0, 34], counts[2, 0, 20], counts[0, 1, 12] = 3, 1, 4, 5
+    found = Histograms(("embeddings", "encoder.1"), counts, np.array([[0.5, 1], [0, 0], [0.001, 0]], np.float32))
+    film = clouds(5, 3)
+    film = replace(film, histograms={film.frames[2].number: found})
+    script = """
+    const reel = new Reel({ id: "r" });
+    reel.add(bytes("film"));
+    const { histograms } = reel.frames[2];
+    print({
+      bins: MAGNITUDES,
+      weights: shares(histograms, 0, 0),
+      none: shares(histograms, 1, 0).total,
+      span: spanOf([reel]),
+      changed: [relativeUpdate(histograms, 0), relativeUpdate(histograms, 1)],
+      name: groupName("encoder.1", { group_encoder: "encoder" }),
+      missing: reel.frames[0].histograms === undefined,
+    });
+    """
+    got = in_node(tmp_path, script, film=film_bytes(film))
+    assert got["bins"] == {"lowest": LOWEST, "perPower": PER_POWER, "bins": BINS}
+    assert (got["weights"]["total"], got["weights"]["shares"][33:35], got["none"]) == (4, [0.75, 0.25], 0)
+    assert got["span"] == {"first": 12, "last": 34, "peak": 1}  # of 0.75, 1 and 1
+    assert got["changed"] == [pytest.approx(0.002), None]
+    assert (got["name"], got["missing"]) == ("encoder 1", True)

@@ -13,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 from pages.kit.exports import rows_csv
 from pages.language import words
 from pages.sweep.board import QUESTIONS, rows_of
+from pages.sweep.coordinates import axes_of
+from pages.sweep.figures import coordinates
 from pages.sweep.plan import SHORT, settings_of, values_near
 from pages.train.data import in_language
 from pages.train.settings import ALL
@@ -124,13 +126,21 @@ def test_its_files_hold_every_run(tmp_path: Path) -> None:
 
 
 def test_two_settings_make_a_grid_and_two_cells_are_compared(tmp_path: Path) -> None:
-    made_sweep(
+    sweep = made_sweep(
         tmp_path, [[0.6, 0.62], [0.7, 0.71], [0.65, 0.66], [0.9, 0.91]], n_layers=(1, 2), norm_order=("pre", "post")
     )
     asked = {"sweep_one": "n_layers", "sweep_one_values": "1,2", "sweep_two": "norm_order", "sweep_seeds": "2"}
     app = page(**asked, sweep_two_values="pre,post", sweep_first="0", sweep_second="3")
-    assert len(app.get("vega_lite_chart")) == 3
+    assert len(app.get("vega_lite_chart")) == 4
     assert "+29.5" in told(app)
+    found = outcome(sweep, sweep.find(RunList(tmp_path).all()))
+    axes = axes_of(sweep, found)
+    assert [list(one.places) for one in axes[:3]] == [[0] * 4 + [1] * 4, [0, 0, 1, 1] * 2, [0, 1] * 4]
+    assert axes[4].places == pytest.approx([0.6, 0.62, 0.7, 0.71, 0.65, 0.66, 0.9, 0.91])
+    drawn = coordinates(axes, [str(number) for number in range(8)]).to_dict()
+    assert [one["name"] for one in drawn["params"]] == [f"axis_{number}" for number in range(5)]
+    rule = drawn["hconcat"][0]["layer"][0]["encoding"]["opacity"]["condition"]["test"]
+    assert str(rule).count("axis_") == 5
     app.button(key="sweep_compare").click().run()
     assert app.session_state["page"] == "compare"
 

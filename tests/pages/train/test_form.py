@@ -35,7 +35,15 @@ from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.spec import KIND_OF_SOURCE, Origin
 
 SOURCE_OF = {kind: source for source, kind in KIND_OF_SOURCE.items() if source not in ("table", "imdb")}
-OTHER = {"threads": "2", "n_kv_heads": "1", "examples": "500", "d_model": "32", "n_heads": "2", "max_len": "24"}
+OTHER = {
+    "threads": "2",
+    "patience": "3",
+    "n_kv_heads": "1",
+    "examples": "500",
+    "d_model": "32",
+    "n_heads": "2",
+    "max_len": "24",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -32,6 +32,12 @@ def test_a_run_comes_back_as_it_went(exported, tmp_path):
         np.testing.assert_array_equal(back.predictions(frame), store.predictions(frame))
     assert [vars(layout).keys() for layout in back.layouts()] == [vars(layout).keys() for layout in store.layouts()]
     assert [layout.measures for layout in back.layouts()] == [layout.measures for layout in store.layouts()]
+    ours, theirs = back.histograms(), store.histograms()
+    assert list(ours) == list(theirs) == [0, 1, 2, 3, 4]
+    for frame, found in ours.items():
+        assert found.groups == theirs[frame].groups == ("embeddings", "encoder.0", "output")
+        np.testing.assert_array_equal(found.counts, theirs[frame].counts)
+        np.testing.assert_array_equal(found.rms, theirs[frame].rms)
     assert (back.folder / "rows.csv").read_bytes() == (store.folder / "rows.csv").read_bytes()
     assert load(back.folder / "bundle", device="cpu").card == load(store.folder / "bundle", device="cpu").card
     assert back.model(2).n_parameters == store.model(2).n_parameters

@@ -279,10 +279,19 @@ def test_a_pickle_in_an_array_is_refused_and_never_loaded(exported, tmp_path):
     assert not target.exists()
 
 
+def test_histograms_that_no_run_writes_are_refused(exported, tmp_path):
+    files = exported[1]
+    for values in ({"groups": ["a"] * 41}, {"frame": 5}, {"groups": ["a"]}, {"groups": ["a" * 41]}):
+        packed = zipped(with_records(files, put("histograms", 1, **values)))
+        refused(tmp_path, packed, r"what no run writes|has counts_001 of shape|which no run has")
+    infinite = np.full((3, 3), np.inf, np.float32)
+    refused(tmp_path, zipped(with_arrays(files, rms_001=infinite)), "has numbers in rms_001 that are not finite")
+
+
 def test_arrays_beyond_the_bounds_are_refused_before_they_are_read(exported, tmp_path, monkeypatch):
     files = exported[1]
-    many = {f"x{number}": np.zeros(1) for number in range(300)}
-    refused(tmp_path, zipped(with_arrays(files, **many)), "the zip has 325 files; at most 261 are taken in")
+    many = {f"x{number}": np.zeros(1) for number in range(400)}
+    refused(tmp_path, zipped(with_arrays(files, **many)), "the zip has 435 files; at most 389 are taken in")
     monkeypatch.setitem(import_run.SIZES, re.escape("arrays.npz"), 60_000)
     large = zipped(with_arrays(files, loss=np.zeros(1 << 20)))  # packed, it is small
     refused(tmp_path, large, "the zip unpacks to .* bytes; at most 60,000 are taken in")

@@ -29,8 +29,10 @@ from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.runner import runner
+from transformer_core.training.runs.settings import change
 from transformer_core.training.runs.worker import recorder
 from transformer_core.training.runs.worker import session as session_module
+from transformer_core.training.runs.worker.build_run import build_run
 from transformer_core.training.runs.worker.layout_thread import LayoutThread, continued_layouts
 from transformer_core.training.runs.worker.recorder import embed
 from transformer_core.training.runs.worker.session import Session
@@ -77,6 +79,28 @@ def test_the_model_of_a_frame_gives_that_frames_vectors_and_predictions(done):
     assert done.model().name == f"{done.id}-004"
 
 
+def test_the_histograms_of_a_frame_count_its_weights_and_what_its_step_changed(done):
+    """An independent run of the same spec, in which every magnitude is counted by numpy."""
+    run = build_run(SPEC, tiny_task(SPEC, None, torch.device("cpu")), torch.device("cpu"))
+    found, edges = done.histograms(), 10 ** np.linspace(-10, 2, 49)
+    before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+    assert found[0].counts[1:].sum() == 0
+    for step in run.steps():
+        now = {name: p.detach().clone() for name, p in run.model.named_parameters()}
+        if step.step == 9:
+            numbers = [now, {n: p.grad for n, p in run.model.named_parameters()}, {n: now[n] - before[n] for n in now}]
+            for quantity, tensors in enumerate(numbers):
+                inner = torch.cat([t.flatten() for name, t in tensors.items() if "layers.0" in name]).abs().numpy()
+                expected = np.histogram(inner, edges)[0]
+                counts = found[3].counts[quantity, found[3].groups.index("encoder.0")]
+                assert np.abs(counts[1:].astype(int) - expected).sum() <= 2  # at an edge, by the last digit
+                assert counts.sum() == inner.size
+                assert counts[0] == (inner < 1e-10).sum()
+                assert found[3].rms[quantity, 1] == pytest.approx(np.sqrt((inner.astype(float) ** 2).mean()), rel=1e-5)
+        before = now
+    assert step.step == 15
+
+
 def test_points_and_tokenizer_are_kept(done):
     points = done.points()
     assert points is not None
@@ -109,6 +133,54 @@ def test_a_kind_without_points_publishes_frames_at_once(tmp_path):
     assert store.points() is None
     with pytest.raises(RunError, match="has no embeddings of frame 0"):
         store.embeddings(0)
+
+
+def with_held_out(*losses: float):
+    """Return what makes the tiny task, measuring these losses one after the other."""
+    coming = iter(losses)
+
+    def make(*about):
+        task = tiny_task(*about)
+        return replace(task, measure=lambda *asked: task.measure(*asked) | {"held_out_loss": next(coming)})
+
+    return make
+
+
+def test_a_run_stops_early_where_it_would_have_though_it_was_interrupted_and_its_card_names_the_best_step(
+    tmp_path, monkeypatch
+):
+    spec = change(SPEC, patience=1, warm_up=0.0)
+    whole, resumed = (RunList(tmp_path / name).create(spec) for name in ("whole", "resumed"))
+    Session(whole, with_held_out(3.0, 2.0, 1.0, 2.0), first_two).work()
+    count = session_module.Progress.count
+
+    def failing(progress, step):
+        if step.step == 6:
+            raise OSError("the disk is full")
+        count(progress, step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session_module.Progress, "count", failing)
+        Session(resumed, with_held_out(3.0, 2.0, 1.0), first_two).work()
+    assert resumed.status().state == "failed"
+    Session(resumed, with_held_out(2.0), first_two).work()
+    for store in (whole, resumed):
+        status = store.status()
+        assert (status.state, status.step, status.total_steps, status.n_frames) == ("finished", 9, 15, 4)
+        assert stored_curve(store) == own_curve(spec)[:9]
+        card = load(store.folder / "bundle").card
+        assert "Early stopping (patience 1, improvements of more than 0 nats) stopped the run after step 9; " in card
+        assert "the held-out loss was lowest, 1.0000 nats, after step 4 (frame 2)." in card
+
+
+def test_a_run_interrupted_at_the_step_where_it_stops_takes_no_further_step(tmp_path, monkeypatch):
+    store = RunList(tmp_path).create(change(SPEC, patience=1, warm_up=0.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(session_module, "finish_run", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+        Session(store, with_held_out(3.0, 2.0, 2.0), first_two).work()
+    assert store.status().state == "failed"
+    Session(store, tiny_task, first_two).work()
+    assert (store.status().state, store.status().step) == ("finished", 4)
 
 
 def test_fewer_frames_are_kept_of_a_large_model_and_the_facts_say_so(tmp_path, monkeypatch):

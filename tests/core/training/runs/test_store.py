@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.tiny_runs import SPEC
+from transformer_core.training.histograms import BINS, Histograms
 from transformer_core.training.runs.errors import FULL, RunError, in_words, without_paths, words_of
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.runner import runner
@@ -156,3 +157,21 @@ def test_paths_lose_their_folders():
     assert without_paths(text) == 'File "site.py", line 3; run.py and a/b 3/4 of it'
     with pytest.raises(RunError, match=r"^copying: the disk is full"), in_words("copying"):
         raise OSError(28, "No space left on device")
+
+
+def test_a_run_of_an_earlier_version_has_no_histograms_until_it_goes_on(store, writer):
+    writer.close()
+    with closing(sqlite3.connect(store.folder / "run.sqlite")) as connection:
+        connection.execute("DROP TABLE histograms")
+    assert store.histograms() == {}
+    found = Histograms(("output",), np.ones((3, 1, BINS), np.uint32), np.ones((3, 1), np.float32))
+    with closing(RunWriter(store.folder)) as again:
+        again.add_frame(Frame(0, 0, 0.0, 0.0, {}), None, None, published=True, histograms=found)
+        again.add_frame(Frame(1, 3, 0.0, 0.0, {}), None, None, published=False, histograms=found)
+    assert list(store.histograms()) == [0]
+    np.testing.assert_array_equal(store.histograms()[0].counts, found.counts)
+    with closing(sqlite3.connect(store.folder / "run.sqlite")) as connection:
+        connection.execute("UPDATE histograms SET counts = X'00'")
+        connection.commit()
+    with pytest.raises(RunError, match="are no groups of histograms"):
+        store.histograms()

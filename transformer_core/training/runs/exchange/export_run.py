@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from transformer_core.training.runs.errors import RunError, in_words
-from transformer_core.training.runs.store.database import FLOAT, from_blob, open_reader
+from transformer_core.training.runs.store.database import COUNT, FLOAT, from_blob, open_reader, read_histograms
 from transformer_core.training.runs.store.folder import (
     ABOUT,
     ARRAYS,
@@ -60,7 +60,7 @@ def export_run(store: RunStore, to: Path | IO[bytes]) -> None:
 
 
 def array_name(kind: str, frame: int) -> str:
-    """Return the name of an array of a frame: "embeddings", "predictions", or a method of its layouts."""
+    """Return the name of an array of a frame: "embeddings", "predictions", "counts", "rms" or a method of layouts."""
     return f"{kind}_{frame:03d}"
 
 
@@ -96,6 +96,13 @@ def _records(source: sqlite3.Connection, packed: zipfile.ZipFile) -> Iterator[Re
     for frame, method, measures, xy in source.execute("SELECT frame, method, measures, xy FROM layouts ORDER BY 1, 2"):
         _put(packed, array_name(method, frame), from_blob(xy, len(points)).astype(FLOAT))
         yield "layout", {"frame": frame, "method": method, "measures": json.loads(measures)}
+    if not _rows(source, "SELECT 1 FROM sqlite_master WHERE name = 'histograms'"):
+        return
+    for frame, *values in source.execute("SELECT * FROM histograms ORDER BY 1"):
+        found = read_histograms(*values)
+        _put(packed, array_name("counts", frame), found.counts.astype(COUNT))
+        _put(packed, array_name("rms", frame), found.rms.astype(FLOAT))
+        yield "histograms", {"frame": frame, "groups": list(found.groups)}
 
 
 def _rows(source: sqlite3.Connection, query: str) -> list[tuple]:

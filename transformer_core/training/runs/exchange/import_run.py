@@ -23,10 +23,11 @@ from transformer_core.bundle import MODELS, load_weights, make_config
 from transformer_core.checkpoints import load
 from transformer_core.text import Tokenizer, TokenizerError
 from transformer_core.text.trial import try_out
+from transformer_core.training.histograms import BINS, MOST_GROUPS, QUANTITIES, Histograms
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.exchange.export_run import CURVES, FORMAT, array_name
 from transformer_core.training.runs.exchange.facts import check_facts
-from transformer_core.training.runs.store.database import FLOAT, RunWriter
+from transformer_core.training.runs.store.database import COUNT, FLOAT, RunWriter
 from transformer_core.training.runs.store.folder import (
     ABOUT,
     ARRAYS,
@@ -71,7 +72,7 @@ SIZES = {
 NOT_EXTRACTED = {ABOUT, SCRIPT, SPEC}
 MOST_FRAMES = BOUNDS["frames"][1]
 MOST_RECORDS = {"format": 1, "status": 1, "facts": 1, "curves": 1, "point": BOUNDS["points"][1], "frame": MOST_FRAMES}
-MOST_RECORDS |= {"layout": MOST_FRAMES * len(get_args(Method))}
+MOST_RECORDS |= {"layout": MOST_FRAMES * len(get_args(Method)), "histograms": MOST_FRAMES}
 MAGIC = b"\x93NUMPY\x01\x00"
 HEADER = re.compile(
     rb"\{'descr': '([<>=|][a-zA-Z][0-9]{0,9})', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,100})\), \} *\n"
@@ -121,8 +122,13 @@ class _Layout(Struct, forbid_unknown_fields=True):
     measures: Measures
 
 
+class _Histograms(Struct, forbid_unknown_fields=True):
+    frame: Count
+    groups: Annotated[list[Annotated[str, Meta(max_length=40)]], Meta(max_length=MOST_GROUPS)]
+
+
 FORMS = {"format": dict, "status": _Status, "facts": dict}
-FORMS |= {"curves": _Curves, "point": _Point, "frame": _Frame, "layout": _Layout}
+FORMS |= {"curves": _Curves, "point": _Point, "frame": _Frame, "layout": _Layout, "histograms": _Histograms}
 Records = dict[str, list[Any]]
 
 
@@ -237,7 +243,7 @@ class _Contents:
             if facts:
                 check_facts(facts, self._spec)
             with open_zip(self._folder / ARRAYS, most_bytes=SIZES[re.escape(ARRAYS)]) as self._archive:
-                most = len(CURVES) + 2 * MOST_FRAMES + MOST_RECORDS["layout"]
+                most = len(CURVES) + 4 * MOST_FRAMES + MOST_RECORDS["layout"]
                 self._entries = archives.entries(self._archive, most=most, most_bytes=SIZES[re.escape(ARRAYS)])
                 with closing(RunWriter(self._folder)) as writer:
                     self._write(records, facts, writer)
@@ -257,9 +263,12 @@ class _Contents:
         writer.set_facts(facts)
         writer.set_points(*([getattr(point, name) for point in points] for name in ("text", "label", "held_out")))
         self._write_curves(records["curves"][0].steps, status.total_steps, writer)
+        groups = {one.frame: one.groups for one in records["histograms"]}
         for number, frame in enumerate(frames):
             _require(frame.number == number and frame.step <= status.total_steps, "frame", frame)
-            self._write_frame(frame, (len(points), d_model, labels), writer)
+            found = self._histograms(number, groups.pop(number)) if number in groups else None
+            self._write_frame(frame, (len(points), d_model, labels), writer, found)
+        _require(not groups, "histograms", groups)
         layouts: dict[int, list[Layout]] = {}
         for layout in records["layout"]:
             _require(layout.frame < len(frames) and frames[layout.frame].published, "layout", layout)
@@ -278,7 +287,14 @@ class _Contents:
             part = (column[start : start + STEPS_AT_ONCE].tolist() for column in columns)
             writer.add_steps(list(zip(*part, strict=True)), 0.0, None)
 
-    def _write_frame(self, frame: _Frame, sizes: tuple[int, int, int], writer: RunWriter) -> None:
+    def _histograms(self, frame: int, groups: list[str]) -> Histograms:
+        shape = (len(QUANTITIES), len(groups))
+        counts = self._array(array_name("counts", frame), COUNT, (*shape, BINS))
+        return Histograms(tuple(groups), counts, self._array(array_name("rms", frame), FLOAT, shape, finite=True))
+
+    def _write_frame(
+        self, frame: _Frame, sizes: tuple[int, int, int], writer: RunWriter, found: Histograms | None
+    ) -> None:
         """Write a frame; sizes are those of points, embeddings and predictions."""
         embeddings = predictions = None
         n_points, d_model, n_classes = sizes
@@ -286,7 +302,7 @@ class _Contents:
             embeddings = self._array(array_name("embeddings", frame.number), FLOAT, (n_points, d_model))
             predictions = self._array(array_name("predictions", frame.number), FLOAT, (n_points, n_classes))
         record = Frame(frame.number, frame.step, frame.epoch, frame.seconds, frame.measures)
-        writer.add_frame(record, embeddings, predictions, published=frame.published)
+        writer.add_frame(record, embeddings, predictions, published=frame.published, histograms=found)
 
     def _array(self, name: str, dtype: np.dtype, shape: tuple[int, ...], *, finite: bool = False) -> np.ndarray:
         """Return an array, which must be there once and have this type and shape."""

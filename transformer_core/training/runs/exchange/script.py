@@ -25,6 +25,7 @@ os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
 
 import torch
 
+from transformer_core.training.early_stopping import until_over
 from transformer_core.training.runs.worker.build_run import build_run, compute_repeatably
 from transformer_core.training.spec import RunSpec
 from transformer_core.training.tasks.make import make_task
@@ -41,7 +42,7 @@ compute_repeatably(device, threads={threads})
 spec = RunSpec.from_json(SPEC)
 task = make_task(spec, FOLDER, device)
 run = build_run(spec, task, device, folder=FOLDER, tokenizer_sha256={tokenizer!r})
-for step in run.steps():
+for step in until_over(run, lambda model: task.measure(model, True)["held_out_loss"], {evaluated!r}):
     print(step.step, step.loss, step.learning_rate, step.gradient_norm, flush=True)
 '''
 
@@ -86,6 +87,7 @@ def repeat_script(spec: RunSpec, facts: dict[str, Any]) -> str:
         spec=json.dumps(json.loads(spec.to_json()), indent=2),  # in which three quotes never meet
         threads=int(facts.get("threads", 1)),
         tokenizer=facts.get("tokenizer_sha256", ""),
+        evaluated=facts.get("frames_planned", []) if spec.training.stops_early else [],
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_core.training.histograms import BINS, QUANTITIES, Histograms
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.store.folder import DATABASE, LOCK, is_held
 from transformer_core.training.runs.store.records import Frame, Layout, State, Status
@@ -40,7 +41,9 @@ TABLES = {
         number INTEGER PRIMARY KEY, text TEXT NOT NULL, label INTEGER NOT NULL, held_out INTEGER NOT NULL) STRICT""",
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
 }
-FLOAT = np.dtype("<f4")
+HISTOGRAMS = """CREATE TABLE IF NOT EXISTS histograms (
+    frame INTEGER PRIMARY KEY, groups TEXT NOT NULL, counts BLOB NOT NULL, rms BLOB NOT NULL) STRICT"""
+FLOAT, COUNT = np.dtype("<f4"), np.dtype("<u4")
 StepRow = tuple[int, float, float, float, float]
 
 
@@ -72,6 +75,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("COMMIT")
         _require_format(connection)
+        connection.execute(HISTOGRAMS)  # which runs of earlier versions have not
     return connection
 
 
@@ -133,6 +137,24 @@ def state_of(folder: Path) -> str | None:
             return connection.execute("SELECT state FROM status").fetchone()[0]
     except (sqlite3.Error, RunError, TypeError):
         return ""
+
+
+def read_histograms(groups: str, counts: bytes, rms: bytes) -> Histograms:
+    """Return histograms as a row of the database holds them.
+
+    Raises:
+        RunError: the row is damaged.
+    """
+    try:
+        names = tuple(map(str, json.loads(groups)))
+        shape = (len(QUANTITIES), len(names))
+        return Histograms(
+            names,
+            np.frombuffer(counts, COUNT).reshape(*shape, BINS).astype(np.uint32),
+            np.frombuffer(rms, FLOAT).reshape(shape).astype(np.float32),
+        )
+    except (TypeError, ValueError, RecursionError):
+        raise RunError(f"the run's database is damaged: {groups!r:.60} are no groups of histograms") from None
 
 
 def to_blob(array: np.ndarray) -> bytes:
@@ -232,7 +254,13 @@ class RunWriter:
             )
 
     def add_frame(
-        self, frame: Frame, embeddings: np.ndarray | None, predictions: np.ndarray | None, *, published: bool
+        self,
+        frame: Frame,
+        embeddings: np.ndarray | None,
+        predictions: np.ndarray | None,
+        *,
+        published: bool,
+        histograms: Histograms | None = None,
     ) -> None:
         """Write a frame; readers see it when it is published.
 
@@ -244,6 +272,16 @@ class RunWriter:
         row = (frame.number, frame.step, frame.epoch, frame.seconds, measures, int(published), *blobs)
         with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO frames VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            if histograms is not None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO histograms VALUES (?, ?, ?, ?)",
+                    (
+                        frame.number,
+                        json.dumps(histograms.groups),
+                        histograms.counts.astype(COUNT).tobytes(),
+                        to_blob(histograms.rms),
+                    ),
+                )
 
     def publish(self, frame: int, layouts: Iterable[Layout]) -> None:
         """Write a frame's layouts and let readers see it."""
@@ -273,7 +311,7 @@ class RunWriter:
     def forget_progress(self) -> None:
         """Delete steps, frames and layouts, so that the run starts from its first step."""
         with self._writing() as connection:
-            for table in ("steps", "frames", "layouts"):
+            for table in ("steps", "frames", "layouts", "histograms"):
                 connection.execute(f"DELETE FROM {table}")
             connection.execute("UPDATE status SET step=0, epoch=0.0, seconds=0.0, seconds_left=NULL")
 
@@ -285,13 +323,12 @@ class RunWriter:
         """Return the numbers of all frames, published or not."""
         return [number for (number,) in self._read("SELECT number FROM frames ORDER BY number")]
 
-    def last_frame(self) -> Frame | None:
-        """Return the last frame, published or not."""
-        rows = self._read("SELECT number, step, epoch, seconds, measures FROM frames ORDER BY number DESC LIMIT 1")
-        frames = [
+    def frames(self) -> list[Frame]:
+        """Return all frames, published or not."""
+        rows = self._read("SELECT number, step, epoch, seconds, measures FROM frames ORDER BY number")
+        return [
             Frame(number, step, epoch, seconds, json.loads(measures)) for number, step, epoch, seconds, measures in rows
         ]
-        return frames[0] if frames else None
 
     def seconds_at(self, step: int) -> float:
         """Return the seconds of training up to a step."""

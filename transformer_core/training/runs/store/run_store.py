@@ -16,8 +16,9 @@ import numpy as np
 from transformer_core.bundle import MODELS, Answered, Bundle, load_weights, make_config
 from transformer_core.device import best_device
 from transformer_core.text import Tokenizer, TokenizerError
+from transformer_core.training.histograms import Histograms
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
-from transformer_core.training.runs.store.database import from_blob, open_reader
+from transformer_core.training.runs.store.database import from_blob, open_reader, read_histograms
 from transformer_core.training.runs.store.folder import (
     DATABASE,
     LOG,
@@ -125,6 +126,19 @@ class RunStore:
             Layout(frame, method, from_blob(xy, n_points), self._measures(measures))
             for frame, method, xy, measures in rows
         ]
+
+    def histograms(self, after: int = -1) -> dict[int, Histograms]:
+        """Return the histograms of the published frames whose number is greater than `after`, by that number.
+
+        Runs of earlier versions have none.
+        """
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'histograms'"):
+            return {}
+        rows = self._rows(
+            "SELECT histograms.* FROM histograms JOIN frames ON number = frame WHERE published AND frame > ?",
+            after,
+        )
+        return {frame: read_histograms(*values) for frame, *values in rows}
 
     def points(self) -> StoredPoints | None:
         """Return the points whose embeddings are recorded, or None where there are none."""

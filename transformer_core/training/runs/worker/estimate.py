@@ -10,6 +10,7 @@ from torch import nn
 
 from transformer_core.device import best_device, cores
 from transformer_core.layout.sequence import LayoutSequence
+from transformer_core.training.histograms import histograms
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.store.records import Estimate
 from transformer_core.training.runs.worker.build_run import (
@@ -44,7 +45,9 @@ def estimate(spec: RunSpec, folder: Path | None, make_task: TaskMaker) -> Estima
     require_memory(run, task)
     prepared = time.perf_counter() - started
     a_step = _seconds_a_step(run)
-    a_frame = _seconds_a_frame(task, run.model, layouts_count=threads_of(spec) >= cores())
+    a_frame = _seconds_a_frame(
+        task, run.model, thorough=spec.training.stops_early, layouts_count=threads_of(spec) >= cores()
+    )
     frames = len(frame_steps(run.total_steps, frames))
     return Estimate(
         seconds=run.total_steps * a_step + frames * a_frame,
@@ -67,10 +70,11 @@ def _seconds_a_step(run: Run) -> float:
     return median(seconds[1:] or seconds)
 
 
-def _seconds_a_frame(task: Task, model: nn.Module, *, layouts_count: bool) -> float:
+def _seconds_a_frame(task: Task, model: nn.Module, *, thorough: bool, layouts_count: bool) -> float:
     started = time.perf_counter()
     model.eval()
-    measure(task, model, thorough=False)
+    measure(task, model, thorough=thorough)
+    histograms(model, {name: weight.detach().clone() for name, weight in model.named_parameters()})
     vectors = None if task.points is None else embed(model, task.points, task.config.padding)[0]
     with tempfile.TemporaryDirectory() as scratch:
         save_weights(model, Path(scratch) / "frames" / "000.safetensors", "")

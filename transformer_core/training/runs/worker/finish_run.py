@@ -3,6 +3,8 @@
 from typing import Any
 
 from transformer_core.bundle import Bundle, save
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.early_stopping import watch
 from transformer_core.training.runs.exchange.script import COMMAND, repeat_script
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import BUNDLE, SCRIPT, write_whole
@@ -28,7 +30,7 @@ After step {step} of {total_steps} ({epoch:.2f} of {epochs} epochs), the last fr
 card are those after step {last_step}.
 
 {measures}
-{baselines}
+{baselines}{course}
 Training took {seconds:.1f} s on {device_name} ({device}) with {threads} threads; torch {torch}, Python {python}.
 {notes}
 ## Limits
@@ -52,24 +54,25 @@ def finish_run(store: RunStore, writer: RunWriter, prepared: Prepared, seconds: 
         RunError, OSError: it cannot be written.
     """
     run, task = prepared.run, prepared.task
-    frame = writer.last_frame()
-    if frame is None:
+    frames = writer.frames()
+    if not frames:
         return
-    card = _card(store.spec, prepared.facts, frame, last_step=run.step, seconds=seconds)
+    card = _card(store.spec, prepared.facts, frames, last_step=run.step, seconds=seconds)
     bundle = Bundle(store.id, run.model.eval(), task.tokenizer, task.labels, card)
     save(bundle, store.folder / BUNDLE)
     write_whole(store.folder / SCRIPT, repeat_script(store.spec, prepared.facts))
 
 
-def _card(spec: RunSpec, facts: dict[str, Any], frame: Frame, *, last_step: int, seconds: float) -> str:
+def _card(spec: RunSpec, facts: dict[str, Any], frames: list[Frame], *, last_step: int, seconds: float) -> str:
     """Return the card: what is needed to judge and to repeat a run, as Markdown.
 
     Args:
         spec, facts: of the run.
-        frame: the last one recorded.
+        frames: all that were recorded.
         last_step: after which the weights were taken.
         seconds: of training.
     """
+    frame = frames[-1]
     return CARD.format(
         name=spec.name,
         beginning=_beginning(spec),
@@ -80,6 +83,7 @@ def _card(spec: RunSpec, facts: dict[str, Any], frame: Frame, *, last_step: int,
         last_step=last_step,
         measures=_table({WORDS.get(name, name): value for name, value in frame.measures.items()}),
         baselines=_table({f"baseline {name}, held out": value for name, value in facts["baselines"].items()}),
+        course=_course(spec.training, frames, last_step, facts["total_steps"]),
         seconds=seconds,
         notes="".join(f"\n{note}\n" for note in facts["notes"]),
         command=COMMAND,
@@ -93,6 +97,22 @@ def _beginning(spec: RunSpec) -> str:
     if origin is not None and origin.frame is not None:
         return f"frame {origin.frame} of run {origin.run}"
     return "fresh weights" if start is None else f"the damaged weights of {start.model} ({len(start.edits)} edits)"
+
+
+def _course(config: TrainConfig, frames: list[Frame], last_step: int, total_steps: int) -> str:
+    """Return in words whether early stopping or the end of a range test ended a run before its last step."""
+    if config.range_test:
+        rates = f"the learning rate rose exponentially from {config.range_from:g} towards {config.range_to:g}"
+        end = f"; after step {last_step} the loss was no number any more" if last_step < total_steps else ""
+        return f"\nA range test (Smith 2017): {rates}{end}.\n"
+    if not config.stops_early:
+        return ""
+    found = watch(((f.step, f.measures.get("held_out_loss")) for f in frames), config, total_steps)
+    rule = f"Early stopping (patience {config.patience}, improvements of more than {config.min_improvement:g} nats)"
+    end = f"stopped the run after step {found.step}" if found.stopped else "did not stop the run"
+    number = next((f.number for f in frames if f.step == found.best_step), 0)
+    best = f"the held-out loss was lowest, {found.best:.4f} nats, after step {found.best_step} (frame {number})"
+    return f"\n{rule} {end}; {best}.\n"
 
 
 def _table(values: dict[str, float]) -> str:

@@ -1,7 +1,7 @@
 """The memory that a run needs, counted from a few of its examples before a whole batch is computed; and its bound.
 
-A step holds weights, gradients and the optimizer's two moments, and what the backward pass needs of each example.
-Saving the run's state copies weights and moments once.
+A step holds weights, gradients, the optimizer's two moments, what the backward pass needs of each example, and, where a
+frame follows, the weights before it. Saving the run's state copies weights and moments once.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ except ImportError:  # not on Windows
 RUN_MEMORY, MB = "VITRINE_RUN_MEMORY", 1 << 20
 MOST, SHARE, MOST_ALLOWED_MB = 4 << 30, 0.5, 10**6
 MARGIN = 1.5  # of the backward pass over what it finds saved
-COPIES_IN_STEP, COPIES_IN_SAVING = 4, 7
+COPIES_IN_STEP, COPIES_IN_SAVING = 5, 7
 TRIED_CELLS, TRIED_BATCHES = 512, 500
 ROOM = 1 << 30  # of a process beside its run: threads, layouts, libraries
 

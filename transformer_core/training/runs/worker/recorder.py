@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_core.models.output import sentence_site
 from transformer_core.probe import capture
+from transformer_core.training.histograms import histograms
 from transformer_core.training.loop import Run
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.store.database import RunWriter
@@ -126,6 +127,7 @@ class Recorder:
         self._task, self._folder, self._writer = task, folder, writer
         self._steps, self._recorded = list(steps), set(recorded)
         self._vocabulary = tokenizer_sha256
+        self._before: dict[str, Tensor] | None = None
 
     def is_due(self, step: int) -> bool:
         """Tell whether a frame is recorded after this step."""
@@ -134,6 +136,11 @@ class Recorder:
     def frames_after(self, step: int) -> int:
         """Return how many frames are still to come after this step."""
         return sum(later > step for later in self._steps)
+
+    def before_step(self, run: Run) -> None:
+        """Note the weights before a step after which a frame is recorded, which shows what the step changed."""
+        if self.is_due(run.step + 1):
+            self._before = {name: weight.detach().clone() for name, weight in run.model.named_parameters()}
 
     def record(self, run: Run, seconds: float) -> float:
         """Record a frame, unless an earlier session did, and return how many seconds that took.
@@ -145,17 +152,18 @@ class Recorder:
         number = self._steps.index(run.step)
         if number in self._recorded:
             return 0.0
+        found, self._before = histograms(run.model, self._before), None
         model, was_training = run.model, run.model.training
         model.eval()
         try:
-            measures = measure(self._task, model, thorough=run.step == run.total_steps)
+            measures = measure(self._task, model, thorough=run.config.stops_early or run.step == run.total_steps)
             points = self._task.points
             kept = (None, None) if points is None else embed(model, points, self._task.config.padding)
         finally:
             model.train(was_training)
         save_weights(model, weights_file(self._folder, number), self._vocabulary)
         frame = Frame(number, run.step, run.step / run.steps_per_epoch, seconds, measures)
-        self._writer.add_frame(frame, *kept, published=points is None)
+        self._writer.add_frame(frame, *kept, published=points is None, histograms=found)
         self._recorded.add(number)
         return time.perf_counter() - started
 

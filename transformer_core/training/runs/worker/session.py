@@ -4,8 +4,10 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
+from transformer_core.training.early_stopping import until_diverged, watch
 from transformer_core.training.loop import DivergedError, TrainingStep
 from transformer_core.training.runs.errors import RunError, in_words, words_of
 from transformer_core.training.runs.queue import Queue
@@ -69,6 +71,7 @@ class Progress:
         self.seconds = prepared.seconds
         self._run, self._recorder, self._without_control = prepared.run, prepared.recorder, prepared.task.begun is None
         self._folder, self._writer, self._layout_thread = folder, writer, layout_thread
+        self.is_over = False  # early stopping ends the run here
         self._pace = Pace()
         self._rows: list[StepRow] = []
         self._committed = 0.0
@@ -78,6 +81,10 @@ class Progress:
     def restart_clock(self) -> None:
         """Count the seconds of training from now on, so that a pause does not count."""
         self._mark = time.monotonic()
+
+    def before_step(self) -> None:
+        """Note what the next step changes, where a frame follows it."""
+        self._recorder.before_step(self._run)
 
     def count(self, step: TrainingStep) -> None:
         """Write a step, with a frame where one is due.
@@ -104,6 +111,9 @@ class Progress:
             self._pace.took_frame(self._recorder.record(self._run, self.seconds))
             if self._layout_thread is not None:
                 self._layout_thread.wake()
+            if self._run.config.stops_early:
+                course = [(frame.step, frame.measures.get("held_out_loss")) for frame in self._writer.frames()]
+                self.is_over = watch(course, self._run.config, self._run.total_steps).stopped
         self.save()
 
     def flush(self) -> None:
@@ -192,7 +202,7 @@ class Session:
             if self._prepared.task.points is not None:
                 self._layout_thread = LayoutThread(self._store, self._writer, self._make_layouts)
             self._progress = Progress(self._prepared, self._store.folder, self._writer, self._layout_thread)
-            self._train(self._prepared.run.steps(), self._progress)
+            self._train(until_diverged(self._prepared.run), self._progress)
             self._finish(self._prepared, self._progress)
         except _Stopped:
             self._stop()
@@ -227,7 +237,8 @@ class Session:
         """Take steps; return False when none is left, and True when a pause or a stop is requested."""
         self.control.enter("running")
         while self.control.request == "resume":
-            step = next(steps, None)
+            progress.before_step()
+            step = None if progress.is_over else next(steps, None)
             if step is None:
                 return False
             progress.count(step)
@@ -252,7 +263,7 @@ class Session:
         if control is None:
             return
         with suppress(DivergedError):
-            for _ in control.steps():
+            for _ in islice(control.steps(), prepared.run.step):
                 if self.control.request == "stop":
                     return
             reached = prepared.task.measure(control.model.eval(), True)["held_out_accuracy"]
