@@ -3,7 +3,12 @@
 Cohen 1960, eq. 1; Fleiss 1971, eqs. 1 to 8, with the pairs of each thing where not all were labelled by as many.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+
+from transformer_core.analysis.outcome import read
+from transformer_core.bundle import Bundle
 
 
 def cohen_kappa(one: np.ndarray, other: np.ndarray) -> float:
@@ -52,3 +57,45 @@ def ceiling(counts: np.ndarray) -> float:
     """
     total = counts.sum()
     return float(counts.max(1).sum() / total) if total else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What a classifier says of some texts.
+
+    Shapes:
+        probabilities: (text, label)
+
+    Args:
+        labels: names of the classes; texts: as they were given.
+    """
+
+    labels: tuple[str, ...]
+    texts: tuple[str, ...]
+    probabilities: np.ndarray
+
+
+def judged(*, bundle: Bundle, texts: tuple[str, ...]) -> Judged:
+    """Let a classifier label texts, one pass each.
+
+    Raises:
+        ValueError: the model is no classifier.
+    """
+    if bundle.reader.asks != "class":
+        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    encodings = [bundle.tokenizer.encode(text, max_len=bundle.config.max_len) for text in texts]
+    found = np.stack([read(bundle, encoding, sites=()).probabilities for encoding in encodings])
+    labels = tuple(bundle.reader.label(place) for place in range(found.shape[1]))
+    return Judged(labels, texts, found)
+
+
+def mean_cohen(labels: np.ndarray) -> float:
+    """Return the mean of Cohen's kappa over all pairs of people that have one; nan where none has.
+
+    Shapes:
+        labels: (person, thing), from 0; -1 where somebody said none
+    """
+    people = len(labels)
+    pairs = np.array([cohen_kappa(labels[a], labels[b]) for a in range(people) for b in range(a)])
+    known = pairs[~np.isnan(pairs)]
+    return float(known.mean()) if len(known) else float("nan")

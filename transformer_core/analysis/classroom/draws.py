@@ -1,9 +1,8 @@
 """Draws of the next token: one number in [0, 1) a draw, and the softmax that many of them come near to.
 
-Inverse transform sampling: Devroye 1986, section II.2. The expected distance of a histogram: Berend and Kontorovich 2013.
+Inverse transform sampling: Devroye 1986, section II.2.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from transformer_core.analysis.gpt.kept_logits import kept_logits, labels_after
 from transformer_core.prompt import Prompt
 
 HOTTEST = 3.0  # temperature
+SIMULATED = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,22 +68,24 @@ def forecast(*, prompt: Prompt) -> Forecast:
     return Forecast(prompt, kept.ids, order, logits[order])
 
 
-def distance(shares: np.ndarray, drawn: np.ndarray) -> tuple[float, float]:
-    """Return how far a histogram of draws is from the distribution, and how far chance puts it on average.
+def distance(shares: np.ndarray, counts: np.ndarray) -> tuple[float, float, float]:
+    """Return how far a histogram of draws is from its distribution, and how far chance puts it.
 
-    The distance is the total variation, half the sum of |share drawn - probability|: between 0 and 1. Of n draws its
-    expectation is about half the sum of min(sqrt(2 p (1 - p) / (pi n)), 2 p (1 - p)): that of a normal number, or,
-    where a token is expected less than once, of one that hardly comes.
+    The distance is the total variation, half the sum of |share drawn - probability|: between 0 and 1. Chance is
+    measured: SIMULATED histograms of as many draws, with a fixed seed.
 
     Shapes:
-        shares: (token,); drawn: (draw,), places of tokens
+        shares, counts: (bar,); the shares sum to 1
+
+    Returns:
+        The distance; the mean of the simulated ones; and what 95 % of them do not exceed.
 
     Raises:
         ValueError: nothing was drawn.
     """
-    if not len(drawn):
-        raise ValueError("drawn has no draws; at least 1 is needed")
-    found = np.bincount(drawn, minlength=len(shares)) / len(drawn)
-    spread = shares * (1 - shares)
-    chance = np.minimum(np.sqrt(2 * spread / (math.pi * len(drawn))), 2 * spread)
-    return float(np.abs(found - shares).sum() / 2), float(chance.sum() / 2)
+    n = int(counts.sum())
+    if not n:
+        raise ValueError("counts has no draws; at least 1 is needed")
+    simulated = np.random.default_rng(0).multinomial(n, shares, size=SIMULATED) / n  # (histogram, bar)
+    chance = np.abs(simulated - shares).sum(1) / 2
+    return float(np.abs(counts / n - shares).sum() / 2), float(chance.mean()), float(np.quantile(chance, 0.95))

@@ -14,7 +14,7 @@ from transformer_core.analysis.gpt.kept_logits import kept_logits, labels_after
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
 
-MOST_WORDS = 20
+MOST_WORDS = 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from transformer_core.analysis.words.nearest_words import nearest_words
-from transformer_core.analysis.words.vocabulary import embedding_matrix, find
+from transformer_core.analysis.words.vocabulary import embedding_matrix, find, listed, unit_rows
 from transformer_core.bundle import Bundle
 
 NEIGHBOURS = 5
@@ -51,7 +51,7 @@ def places(*, bundle: Bundle, words: tuple[str, ...], x: tuple[str, str], y: tup
     """
     matrix = embedding_matrix(bundle.model).double()
     ids = [_id_of(bundle, word) for word in words]
-    near = [nearest_words(bundle=bundle, token_id=id_, k=NEIGHBOURS).ids for id_ in ids]
+    near = _nearest(bundle, matrix, ids)
     at, near_at = [], []
     for ends in (x, y):
         a, b = (matrix[_id_of(bundle, end)] for end in ends)
@@ -60,5 +60,13 @@ def places(*, bundle: Bundle, words: tuple[str, ...], x: tuple[str, str], y: tup
             raise ValueError(f"ends={ends} must be two different words")
         on_axis = 2 * (matrix - middle) @ along / along.square().sum()  # (vocab,)
         at.append(on_axis[ids].numpy())
-        near_at.append(on_axis[torch.tensor(np.array(near))].numpy())  # (word, neighbour)
+        near_at.append(on_axis[near].numpy())  # (word, neighbour)
     return Places(words, np.stack(at, -1), np.stack(near_at, -1))
+
+
+def _nearest(bundle: Bundle, matrix: Tensor, ids: list[int]) -> Tensor:
+    """Return the ids of each word's nearest whole words by cosine. # (word, neighbour)"""
+    others = torch.tensor(listed(bundle.tokenizer, count=bundle.tokenizer.vocab_size))
+    cosine = unit_rows(matrix[ids]) @ unit_rows(matrix[others]).T  # (word, other)
+    cosine[others[None] == torch.tensor(ids)[:, None]] = -2.0  # no word is its own neighbour
+    return others[cosine.topk(NEIGHBOURS).indices]
