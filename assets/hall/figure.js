@@ -102,5 +102,5 @@ const FORMS = { bars, board, map, curves };
 // A class's picture as nodes: its sentences, then its figures.
 export function picture({ figures, said }) {
   const drawn = figures.map((body) => el("figure", `class ${body.form}`, el("figcaption", "", body.title), ...FORMS[body.form](body)));
-  return [el("div", "figures", ...drawn), el("div", "said", ...said.map((line) => el("p", "", line)))];
+  return [el("div", "said", ...said.map((line) => el("p", "", line))), el("div", "figures", ...drawn)];
 }

@@ -151,6 +151,7 @@ function show() {
   }
   title.textContent = state.title;
   text.replaceChildren(...build(state.text));
+  document.body.toggleAttribute("data-part", Boolean(state.each)); // what there is to do stands first
   if (state.each) {
     const nodes = each();
     if (drawn !== `each ${state.number}`) question.replaceChildren(...nodes);

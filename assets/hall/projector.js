@@ -246,6 +246,7 @@ function showSlider(scene) {
     told.textContent = box.value;
     slide(number, +box.value);
   });
+  box.addEventListener("pointerup", () => box.blur()); // the arrow keys step again
   slider.replaceChildren(el("label", "", label, box), told);
 }
 

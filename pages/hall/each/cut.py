@@ -32,7 +32,7 @@ class Cut(Kind[Cuts]):
             right = step_of(np.array([given[0] - found.before]))[0] == found.steps[place]
             results = [task.say("cut_measured", **values), task.say("cut_right" if right else "cut_wrong")]
         asked = {"type": "number", "label": task.say("do_cut", answer=found.answer), "first": round(found.before, 2), "send": task.say("send")}
-        return {"lines": [now, _name(task, place)], "results": results, "ask": None if given else asked}
+        return {"lines": [_name(task, place), found.text, now], "results": results, "ask": None if given else asked}
 
     def take(self, task: Task[Cuts], phone: Phone, place: int, said: Any) -> float:
         """Return the foretold probability."""

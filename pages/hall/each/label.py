@@ -33,7 +33,7 @@ class Label(Kind[Judged]):
             return {"lines": [task.say("labelled")], "results": [task.say("same_as_model", same=same, n=count)], "ask": None}
         options = [[label, _called(task, label)] for label in task.exact.labels]
         place = task.say("sentence_of", number=here + 1, count=count)
-        return {"lines": [place, task.exact.texts[_order(phone, count)[here]]], "results": [], "ask": {"type": "options", "options": options}}
+        return {"lines": [task.exact.texts[_order(phone, count)[here]], place], "results": [], "ask": {"type": "options", "options": options}}
 
     def take(self, task: Task[Judged], phone: Phone, place: int, said: Any) -> list[int]:
         """Return the sentence's number and the label's."""

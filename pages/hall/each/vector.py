@@ -37,7 +37,7 @@ class Vector(Kind[Places]):
             return {"lines": [task.say("all_placed")], "results": results, "ask": None}
         axes = [task.each[axis].split("/") for axis in AXES]
         word = task.exact.words[_word(task, phone, here)]
-        lines = [task.say("word_of", number=here + 1, count=count), f"“{word}”"]
+        lines = [f"“{word}”", task.say("word_of", number=here + 1, count=count)]
         return {"lines": lines, "results": results, "ask": {"type": "axes", "axes": axes, "send": task.say("send")}}
 
     def take(self, task: Task[Places], phone: Phone, place: int, said: Any) -> list[Any]:

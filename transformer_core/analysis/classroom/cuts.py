@@ -34,13 +34,14 @@ class Cuts:
         after: (cut,), the answer's probability after each
 
     Args:
-        of: what is cut.
+        of: what is cut; text: that is read.
         answer: the label of the likeliest outcome of the whole model; before: its probability.
         names: of each cut: "layer head" in numbers, the word, the layer's or the bits' number.
         columns: how many cuts stand in a row of the board: heads of a layer, else all.
     """
 
     of: Of
+    text: str
     answer: str
     before: float
     names: tuple[str, ...]
@@ -83,7 +84,7 @@ def cuts(*, prompt: Prompt, of: Of) -> Cuts:
     names, columns, after = _MEASURED[of](prompt, winner)
     if len(names) > MOST_CUTS:
         raise ValueError(f"bundle={bundle.name!r} has {len(names)} of {of!r}; at most {MOST_CUTS} are cut for a class")
-    return Cuts(of, label, whole, names, columns or len(names), after)
+    return Cuts(of, prompt.text, label, whole, names, columns or len(names), after)
 
 
 def _heads(prompt: Prompt, _: int) -> tuple[tuple[str, ...], int, np.ndarray]:
