@@ -245,7 +245,9 @@ def _scenes(lines: list[str], start: int) -> Iterator[Scene]:
         try:
             yield _scene(lines[first:end])
         except LectureError as error:
-            raise LectureError(f"line {first + 1 + error.below}, scene {lines[first][3:].strip()!r:.60}: {error}") from None
+            raise LectureError(
+                f"line {first + 1 + error.below}, scene {lines[first][3:].strip()!r:.60}: {error}"
+            ) from None
 
 
 def _scene(lines: list[str]) -> Scene:

@@ -82,4 +82,3 @@ def rounds_in(state: RoomState) -> int:
     """Return how many rounds the scene's part has, 0 where it gives none."""
     each = state.lecture.scenes[state.scene - 1].each
     return 0 if each is None else OF_KIND[each.kind].rounds(each)
-

@@ -368,7 +368,7 @@ async def _part_of(request: Request, body: Body, given: Body) -> Response:
         before = rooms().parts_of(code, state.scene, seat)
         if number is not None and number > len(before):
             raise BadPartError("a round was left out")
-        if number == len(before):
+        if number is not None and number == len(before):
             rooms().give(code, state.scene, seat, number, taken_in(state, seat, number, given.get("said")))
             before = rooms().parts_of(code, state.scene, seat)
         return {"scene": state.scene, **part_in(state, seat, before, lang)}

@@ -386,6 +386,7 @@ class Rooms:
                 for said, count in sorted(counts.items())
             ]
         for number, of_scene in parts.items() if state is not None else ():
+            assert state is not None
             title = state.lecture.scenes[number - 1].title
             rows += [{"scene": number, "title": title, **row} for row in of_scene]
         return rows_csv(sorted(rows, key=lambda row: row["scene"]))

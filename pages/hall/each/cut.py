@@ -1,11 +1,25 @@
-"""Cut: every phone takes away one head, word, layer, or bits, foretells the answer's probability, and sees it measured."""
+"""Cut: every phone takes away one head, word, layer, or bits, foretells the answer, and then sees it measured."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pages.hall.each.frame import Body, Given, Kind, Phone, Picture, Row, Task, bars, bundle_of, known, prompt_of, random_of, share_of
+from pages.hall.each.frame import (
+    Body,
+    Given,
+    Kind,
+    Phone,
+    Picture,
+    Row,
+    Task,
+    bars,
+    bundle_of,
+    known,
+    prompt_of,
+    random_of,
+    share_of,
+)
 from pages.hall.each.written import Each
 from transformer_core.analysis.classroom.cuts import STEPS, Cuts, cuts, step_of
 from transformer_core.shares import interval
@@ -25,13 +39,22 @@ class Cut(Kind[Cuts]):
     def part(self, task: Task[Cuts], phone: Phone, given: Sequence[Any]) -> Body:
         """Return the cut, and once it is foretold what was measured."""
         found, place = task.exact, _place(task.exact, phone)
-        now = task.say("model_says", answer=found.answer, share=f"{found.before:.1%}")
+        now = task.say("model_says", answer=task.called(found.answer), share=f"{found.before:.1%}")
         results = []
         if given:
-            values = {"said": f"{given[0]:.0%}", "measured": f"{found.after[place]:.1%}", "change": f"{POINTS * found.change[place]:+.1f}"}
+            values = {
+                "said": f"{given[0]:.0%}",
+                "measured": f"{found.after[place]:.1%}",
+                "change": f"{POINTS * found.change[place]:+.1f}",
+            }
             right = step_of(np.array([given[0] - found.before]))[0] == found.steps[place]
             results = [task.say("cut_measured", **values), task.say("cut_right" if right else "cut_wrong")]
-        asked = {"type": "number", "label": task.say("do_cut", answer=found.answer), "first": round(found.before, 2), "send": task.say("send")}
+        asked = {
+            "type": "number",
+            "label": task.say("do_cut", answer=task.called(found.answer)),
+            "first": round(found.before, 2),
+            "send": task.say("send"),
+        }
         return {"lines": [_name(task, place), found.text, now], "results": results, "ask": None if given else asked}
 
     def take(self, task: Task[Cuts], phone: Phone, place: int, said: Any) -> float:
@@ -51,7 +74,13 @@ class Cut(Kind[Cuts]):
         means = np.bincount(places, weights=told, minlength=len(found.names)) / np.where(counts, counts, np.nan)
         change = found.change if task.measured else np.full(len(means), np.nan)
         table = [
-            Row(_name(task, place), int(counts[place]), known(POINTS * means[place]), known(POINTS * found.change[place]), "points")
+            Row(
+                _name(task, place),
+                int(counts[place]),
+                known(POINTS * means[place]),
+                known(POINTS * found.change[place]),
+                "points",
+            )
             for place in range(len(means))
         ]
         names = [task.say("foretold"), task.say("measured")]
@@ -60,10 +89,23 @@ class Cut(Kind[Cuts]):
             figures += [_board(task, names[1], change, None)] if task.measured else []
         else:
             rows = [
-                {"label": _name(task, place), "values": [known(POINTS * means[place]), known(POINTS * change[place])], "n": int(counts[place])}
+                {
+                    "label": _name(task, place),
+                    "values": [known(POINTS * means[place]), known(POINTS * change[place])],
+                    "n": int(counts[place]),
+                }
                 for place in range(len(means))
             ]
-            figures = [bars(task.say("title_cut", answer=found.answer), "points", names, rows, least=-POINTS, most=POINTS)]
+            figures = [
+                bars(
+                    task.say("title_cut", answer=task.called(found.answer)),
+                    "points",
+                    names,
+                    rows,
+                    least=-POINTS,
+                    most=POINTS,
+                )
+            ]
         return task.picture(figures, _said(task, told, places), table, given)
 
 
@@ -86,8 +128,19 @@ def _board(task: Task[Cuts], name: str, change: np.ndarray, counts: np.ndarray |
     rows = len(change) // columns
     cells = [[known(POINTS * value) for value in line] for line in change.reshape(rows, columns)]
     n = [] if counts is None else counts.reshape(rows, columns).tolist()
-    titles = {"title": f"{name}: {task.say('title_cut', answer=task.exact.answer)}", "row": task.say("layer"), "column": task.say("head")}
-    return {"form": "board", "unit": "points", "cells": cells, "counts": n, "most": known(POINTS * max(0.01, np.abs(task.exact.change).max())), **titles}
+    titles = {
+        "title": f"{name}: {task.say('title_cut', answer=task.called(task.exact.answer))}",
+        "row": task.say("layer"),
+        "column": task.say("head"),
+    }
+    return {
+        "form": "board",
+        "unit": "points",
+        "cells": cells,
+        "counts": n,
+        "most": known(POINTS * max(0.01, np.abs(task.exact.change).max())),
+        **titles,
+    }
 
 
 def _said(task: Task[Cuts], told: np.ndarray, places: np.ndarray) -> list[str]:
@@ -103,7 +156,9 @@ def _said(task: Task[Cuts], told: np.ndarray, places: np.ndarray) -> list[str]:
     of_none = POINTS * np.abs(found.change[places]).mean()
     return [
         seen,
-        task.say("cut_scored", right=f"{right:.0%}", low=f"{low:.0%}", high=f"{high:.0%}", n=len(told), still=f"{still:.0%}"),
+        task.say(
+            "cut_scored", right=f"{right:.0%}", low=f"{low:.0%}", high=f"{high:.0%}", n=len(told), still=f"{still:.0%}"
+        ),
         task.say(key),
         task.say("cut_error", error=f"{error:.1f}", none=f"{of_none:.1f}"),
     ]

@@ -5,7 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from pages.hall.each.frame import Body, Given, Kind, Phone, Picture, Row, Slider, Task, bars, bundle_of, known, prompt_of, random_of
+from pages.hall.each.frame import (
+    Body,
+    Given,
+    Kind,
+    Phone,
+    Picture,
+    Row,
+    Slider,
+    Task,
+    bars,
+    bundle_of,
+    known,
+    prompt_of,
+    random_of,
+)
 from pages.hall.each.written import Each
 from transformer_core.analysis.classroom.draws import HOTTEST, Forecast, distance, forecast
 from transformer_core.shares import interval
@@ -39,7 +53,11 @@ class Draw(Kind[Forecast]):
             for number, label, place in zip(given, labels, found, strict=True)
         ]
         asked = {"type": "tap", "label": task.say("do_draw")}
-        lines = [task.exact.prompt.text + " …", task.say("seed", seed=phone.seed), task.say("at", temperature=f"{_temperature(task):.1f}")]
+        lines = [
+            task.exact.prompt.text + " …",
+            task.say("seed", seed=phone.seed),
+            task.say("at", temperature=f"{_temperature(task):.1f}"),
+        ]
         return {"lines": lines, "results": results, "ask": asked if len(given) < self.rounds(task.each) else None}
 
     def take(self, task: Task[Forecast], phone: Phone, place: int, said: Any) -> float:
@@ -53,17 +71,31 @@ class Draw(Kind[Forecast]):
     def picture(self, task: Task[Forecast], given: Sequence[Given]) -> Picture:
         """Return the histogram of all draws beside the softmax."""
         shares = task.exact.shares(_temperature(task))
-        found = task.exact.drawn(np.array([one.said for one in given]), _temperature(task)) if given else np.zeros(0, np.int64)
+        found = (
+            task.exact.drawn(np.array([one.said for one in given]), _temperature(task))
+            if given
+            else np.zeros(0, np.int64)
+        )
         order = np.argsort(-shares, kind="stable")[:TOP]
         n, counts = len(found), np.bincount(found, minlength=len(shares))
         named = [f"“{label}”" for label in task.exact.labels(order)]
         exact = [*shares[order].tolist(), max(0.0, float(1 - shares[order].sum()))]
         drawn = [*counts[order].tolist(), int(n - counts[order].sum())]
         rows, table = [], []
-        for label, count, share in zip([*named, task.say("others", count=len(shares) - len(order))], drawn, exact, strict=True):
+        for label, count, share in zip(
+            [*named, task.say("others", count=len(shares) - len(order))], drawn, exact, strict=True
+        ):
             low, high = interval(count / n, n) if n else (float("nan"), float("nan"))
             own = count / n if n else float("nan")
-            rows.append({"label": label, "values": [known(own), known(share)], "low": known(low), "high": known(high), "n": count})
+            rows.append(
+                {
+                    "label": label,
+                    "values": [known(own), known(share)],
+                    "low": known(low),
+                    "high": known(high),
+                    "n": count,
+                }
+            )
             table.append(Row(label, count, known(own), known(share), "share"))
         names = [task.say("of_class"), task.say("softmax")]
         figure = bars(task.say("title_draw", temperature=f"{_temperature(task):.1f}"), "share", names, rows, most=1.0)

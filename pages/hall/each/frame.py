@@ -104,6 +104,10 @@ class Task(Generic[E]):
         """Return words of the screen."""
         return words(self.language)[f"each.{key}"].format(**values)
 
+    def called(self, label: str) -> str:
+        """Return what people call a class of a model."""
+        return words(self.language).get(f"lectures.option_{label}", label)
+
     @property
     def open(self) -> bool:
         """Whether the class's answers are shown."""
@@ -114,7 +118,9 @@ class Task(Generic[E]):
         """Whether what is exact may be seen."""
         return self.stage == STAGES[-1]
 
-    def picture(self, figures: Sequence[Body], said: Sequence[str], rows: Sequence[Row], given: Sequence[Given]) -> Picture:
+    def picture(
+        self, figures: Sequence[Body], said: Sequence[str], rows: Sequence[Row], given: Sequence[Given]
+    ) -> Picture:
         """Return a picture of what was given."""
         return Picture(tuple(figures), tuple(said), tuple(rows), len(given), len({one.phone for one in given}))
 
@@ -225,7 +231,9 @@ def known(value: float) -> float | None:
     return round(float(value), ROUNDED) if np.isfinite(value) else None
 
 
-def bars(title: str, unit: str, names: Sequence[str], rows: Sequence[Body], *, least: float = 0.0, most: float | None = None) -> Body:
+def bars(
+    title: str, unit: str, names: Sequence[str], rows: Sequence[Body], *, least: float = 0.0, most: float | None = None
+) -> Body:
     """Return a figure of bars: of the class, and below each the exact one.
 
     Args:
@@ -234,4 +242,12 @@ def bars(title: str, unit: str, names: Sequence[str], rows: Sequence[Body], *, l
         rows: label, values (of the class and exact, None where there is none), low, high (of the class), n.
         least, most: ends of the scale; by default the greatest value.
     """
-    return {"form": "bars", "title": title, "unit": unit, "names": list(names), "rows": list(rows), "least": least, "most": most}
+    return {
+        "form": "bars",
+        "title": title,
+        "unit": unit,
+        "names": list(names),
+        "rows": list(rows),
+        "least": least,
+        "most": most,
+    }

@@ -5,9 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from pages.hall.each.frame import BadPartError, Body, Given, Kind, Phone, Picture, Row, Slider, Task, bars, bundle_of, known, prompt_of, random_of, share_of
+from pages.hall.each.frame import (
+    BadPartError,
+    Body,
+    Given,
+    Kind,
+    Phone,
+    Picture,
+    Row,
+    Slider,
+    Task,
+    bars,
+    bundle_of,
+    known,
+    prompt_of,
+    random_of,
+    share_of,
+)
 from pages.hall.each.written import Each
-from transformer_core.analysis.classroom.forecasts import Ahead, bits_of_class, given as given_to, words_ahead
+from transformer_core.analysis.classroom.forecasts import Ahead, bits_of_class, words_ahead
+from transformer_core.analysis.classroom.forecasts import given as given_to
 from transformer_core.shares import mean_interval
 
 SURE = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -38,12 +55,20 @@ class Guess(Kind[Ahead]):
         ahead, here = task.exact, len(given)
         results = []
         for place, (token, sure) in enumerate(given):
-            share = float(given_to(np.array([token]), np.array([sure]), int(ahead.ids[place]), ahead.log_probs.shape[1])[0])
+            share = float(
+                given_to(np.array([token]), np.array([sure]), int(ahead.ids[place]), ahead.log_probs.shape[1])[0]
+            )
             results.append(task.say("guessed", word=ahead.words[place], bits=f"{-np.log2(share):.1f}"))
         if here == self.rounds(task.each):
             return {"lines": [ahead.prompt.text], "results": results, "ask": None}
         sure = [[share, f"{share:.0%}"] for share in SURE]
-        asked = {"type": "text", "label": task.say("do_guess"), "longest": LONGEST_GUESS, "sure": sure, "how_sure": task.say("how_sure")}
+        asked = {
+            "type": "text",
+            "label": task.say("do_guess"),
+            "longest": LONGEST_GUESS,
+            "sure": sure,
+            "how_sure": task.say("how_sure"),
+        }
         place = task.say("word_of", number=here + 1, count=self.rounds(task.each))
         return {"lines": [ahead.text_before(here) + " …", place], "results": results, "ask": asked}
 
@@ -74,9 +99,17 @@ class Guess(Kind[Ahead]):
         rows, table, gaps, alone, exact = [], [], [], [], []
         for place, word in enumerate(ahead.words):
             tokens, sure = _of_word(given, place)
-            together, people = bits_of_class(tokens, sure, int(ahead.ids[place]), vocab) if len(tokens) else (float("nan"),) * 2
+            together, people = (
+                bits_of_class(tokens, sure, int(ahead.ids[place]), vocab) if len(tokens) else (float("nan"),) * 2
+            )
             label = f"{place + 1}. {word}" if task.open else task.say("word", number=place + 1)
-            rows.append({"label": label, "values": [known(together), known(model[place]) if task.open else None], "n": len(tokens)})
+            rows.append(
+                {
+                    "label": label,
+                    "values": [known(together), known(model[place]) if task.open else None],
+                    "n": len(tokens),
+                }
+            )
             table.append(Row(word if task.open else label, len(tokens), known(together), known(model[place]), "bits"))
             if len(tokens):
                 gaps.append(together - model[place])
@@ -86,20 +119,28 @@ class Guess(Kind[Ahead]):
         figures = [bars(task.say("title_guess"), "bits", names, rows)]
         if task.open:
             figures.append(self._one(task, given))
-        return task.picture(figures, _said(task, np.array(gaps), np.array(alone), np.array(exact), len(given)), table, given)
+        return task.picture(
+            figures, _said(task, np.array(gaps), np.array(alone), np.array(exact), len(given)), table, given
+        )
 
     def _one(self, task: Task[Ahead], given: Sequence[Given]) -> Body:
         """Return what the class and the model expected in place of the word that the slider is at."""
         ahead, place = task.exact, min(int(task.setting or 1), len(task.exact.ids)) - 1
         tokens, sure = _of_word(given, place)
-        vocab, model = ahead.log_probs.shape[1], np.exp(ahead.log_probs[place])
-        people = sum((given_to(tokens, sure, token, vocab).mean() * (np.arange(vocab) == token) for token in set(tokens.tolist())), np.zeros(vocab))
-        order = dict.fromkeys([int(ahead.ids[place]), *np.argsort(-people, kind="stable")[:TOP].tolist(), *ahead.likeliest(place, TOP).tolist()])
-        ids = np.array([id_ for id_ in order if people[id_] or model[id_] >= model[ahead.likeliest(place, TOP)[-1]] or id_ == ahead.ids[place]])
-        counts = np.bincount(tokens, minlength=vocab) if len(tokens) else np.zeros(vocab, np.int64)
+        came, model = int(ahead.ids[place]), np.exp(ahead.log_probs[place])
+        counts = np.bincount(tokens, minlength=len(model))
+        people = np.zeros(len(model))  # the mean of the class's distributions, of the tokens that somebody named
+        for token in np.flatnonzero(counts):
+            people[token] = given_to(tokens, sure, token, len(model)).mean()
+        foremost = [int(token) for token in np.argsort(-people, kind="stable")[:TOP] if people[token]]
+        ids = np.array(list(dict.fromkeys([came, *foremost, *ahead.likeliest(place, TOP).tolist()])))
         rows = [
-            {"label": f"{'✓ ' if id_ == ahead.ids[place] else ''}“{label}”", "values": [known(people[id_]) if len(tokens) else None, known(model[id_])], "n": int(counts[id_])}
-            for id_, label in zip(ids.tolist(), ahead.labels(place, ids), strict=True)
+            {
+                "label": f"{'✓ ' if token == came else ''}“{label}”",
+                "values": [known(people[token]) if len(tokens) else None, known(model[token])],
+                "n": int(counts[token]),
+            }
+            for token, label in zip(ids.tolist(), ahead.labels(place, ids), strict=True)
         ]
         title = task.say("title_word", number=place + 1, before=ahead.text_before(place)[-40:])
         return bars(title, "share", [task.say("of_class"), task.say("of_model")], rows, most=1.0)
@@ -107,7 +148,8 @@ class Guess(Kind[Ahead]):
 
 def _of_word(given: Sequence[Given], place: int) -> tuple[np.ndarray, np.ndarray]:
     here = [one.said for one in given if one.round == place]
-    return np.array([token for token, _ in here], dtype=np.int64), np.array([sure for _, sure in here], dtype=np.float64)
+    tokens, sure = np.array(here, dtype=np.float64).reshape(-1, 2).T
+    return tokens.astype(np.int64), sure
 
 
 def _said(task: Task[Ahead], gaps: np.ndarray, alone: np.ndarray, model: np.ndarray, n: int) -> list[str]:
@@ -116,7 +158,13 @@ def _said(task: Task[Ahead], gaps: np.ndarray, alone: np.ndarray, model: np.ndar
     if not task.open:
         return [task.say("even_rest")]
     gap, low, high = mean_interval(gaps)
-    values = {"words": len(gaps), "n": n, "together": f"{(gaps + model).mean():.2f}", "alone": f"{alone.mean():.2f}", "model": f"{model.mean():.2f}"}
+    values = {
+        "words": len(gaps),
+        "n": n,
+        "together": f"{(gaps + model).mean():.2f}",
+        "alone": f"{alone.mean():.2f}",
+        "model": f"{model.mean():.2f}",
+    }
     found = [task.say("bits_of", **values)]
     if np.isfinite(low):
         key = "class_better" if high < 0 else "model_better" if low > 0 else "undecided"

@@ -5,13 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from pages.hall.each.frame import Body, Given, Kind, Phone, Picture, Row, Task, bars, bundle_of, choice_in, known, random_of
+from pages.hall.each.frame import (
+    Body,
+    Given,
+    Kind,
+    Phone,
+    Picture,
+    Row,
+    Task,
+    bars,
+    bundle_of,
+    choice_in,
+    known,
+    random_of,
+)
 from pages.hall.each.written import Each
-from pages.language import words
 from transformer_core.analysis.classroom.agreement import Judged, ceiling, cohen_kappa, fleiss_kappa, judged, mean_cohen
 from transformer_core.shares import interval
 
 MOST_PAIRED = 40  # people whose pairs are compared one by one
+FEWEST_PEOPLE = 5  # with fewer, nothing is said of who agrees more
 
 
 class Label(Kind[Judged]):
@@ -30,10 +43,18 @@ class Label(Kind[Judged]):
         here, count = len(given), self.rounds(task.each)
         if here == count:
             same = sum(label == _of_model(task.exact)[place] for place, label in given)
-            return {"lines": [task.say("labelled")], "results": [task.say("same_as_model", same=same, n=count)], "ask": None}
-        options = [[label, _called(task, label)] for label in task.exact.labels]
+            return {
+                "lines": [task.say("labelled")],
+                "results": [task.say("same_as_model", same=same, n=count)],
+                "ask": None,
+            }
+        options = [[label, task.called(label)] for label in task.exact.labels]
         place = task.say("sentence_of", number=here + 1, count=count)
-        return {"lines": [task.exact.texts[_order(phone, count)[here]], place], "results": [], "ask": {"type": "options", "options": options}}
+        return {
+            "lines": [task.exact.texts[_order(phone, count)[here]], place],
+            "results": [],
+            "ask": {"type": "options", "options": options},
+        }
 
     def take(self, task: Task[Judged], phone: Phone, place: int, said: Any) -> list[int]:
         """Return the sentence's number and the label's."""
@@ -44,7 +65,11 @@ class Label(Kind[Judged]):
         """Return labels drawn with the model's probabilities."""
         rng = random_of(phone)
         order = _order(phone, self.rounds(task.each))
-        return [[int(place), int(rng.choice(len(row), p=row / row.sum()))] for place in order for row in [task.exact.probabilities[place]]]
+        return [
+            [int(place), int(rng.choice(len(row), p=row / row.sum()))]
+            for place in order
+            for row in [task.exact.probabilities[place]]
+        ]
 
     def picture(self, task: Task[Judged], given: Sequence[Given]) -> Picture:
         """Return each sentence's share of the last label, and once it is measured the model's probability of it."""
@@ -59,9 +84,11 @@ class Label(Kind[Judged]):
             low, high = interval(share, n) if n else (float("nan"), float("nan"))
             exact = found.probabilities[place, -1]
             shown = known(exact) if task.measured else None
-            rows.append({"label": text, "values": [known(share), shown], "low": known(low), "high": known(high), "n": n})
+            rows.append(
+                {"label": text, "values": [known(share), shown], "low": known(low), "high": known(high), "n": n}
+            )
             table.append(Row(text, n, known(share), known(exact), "share"))
-        label = _called(task, found.labels[-1])
+        label = task.called(found.labels[-1])
         names = [task.say("of_class"), task.say("of_model")]
         figure = bars(task.say("title_label", label=label), "share", names, rows, most=1.0)
         return task.picture([figure], _said(task, given, counts), table, given)
@@ -73,10 +100,6 @@ def _order(phone: Phone, count: int) -> np.ndarray:
 
 def _of_model(found: Judged) -> np.ndarray:
     return found.probabilities.argmax(1)
-
-
-def _called(task: Task[Judged], label: str) -> str:
-    return words(task.language).get(f"lectures.option_{label}", label)
 
 
 def _said(task: Task[Judged], given: Sequence[Given], counts: np.ndarray) -> list[str]:
@@ -97,8 +120,17 @@ def _said(task: Task[Judged], given: Sequence[Given], counts: np.ndarray) -> lis
         low, high = interval(alike, int(counts.sum()))
         own = np.array([value for one in labels[:MOST_PAIRED] if not np.isnan(value := cohen_kappa(one, model))])
         mean = float(own.mean()) if len(own) else float("nan")
-        said.append(task.say("model_alike", share=f"{alike:.0%}", low=f"{low:.0%}", high=f"{high:.0%}", n=int(counts.sum()), kappa=_two(mean)))
-        if not np.isnan(mean) and not np.isnan(pairs):
+        said.append(
+            task.say(
+                "model_alike",
+                share=f"{alike:.0%}",
+                low=f"{low:.0%}",
+                high=f"{high:.0%}",
+                n=int(counts.sum()),
+                kappa=_two(mean),
+            )
+        )
+        if len(seats) >= FEWEST_PEOPLE and not np.isnan(mean - pairs):
             said.append(task.say("model_as_people" if mean >= pairs else "model_below_people"))
     return said
 

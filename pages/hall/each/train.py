@@ -44,9 +44,19 @@ class Train(Kind[tuple[SmallRun, ...]]):
         run = task.exact[phone.seat % len(task.exact)]
         results = []
         if given:
-            values = {"said": f"{given[0]:.0%}", "measured": f"{run.accuracy:.1%}", "low": f"{run.low:.1%}", "high": f"{run.high:.1%}"}
+            values = {
+                "said": f"{given[0]:.0%}",
+                "measured": f"{run.accuracy:.1%}",
+                "low": f"{run.low:.1%}",
+                "high": f"{run.high:.1%}",
+            }
             results = [task.say("run_measured", n=run.held_out, **values)]
-        asked = {"type": "number", "label": task.say("do_train"), "first": round(run.guessing, 2), "send": task.say("send")}
+        asked = {
+            "type": "number",
+            "label": task.say("do_train"),
+            "first": round(run.guessing, 2),
+            "send": task.say("send"),
+        }
         lines = [_name(task, run), task.say("guessing", share=f"{run.guessing:.0%}")]
         return {"lines": lines, "results": results, "ask": None if given else asked}
 
@@ -88,7 +98,12 @@ def _said(task: Task[tuple[SmallRun, ...]], given: Sequence[Given]) -> list[str]
     if not task.measured:
         return said
     reached = np.array([run.accuracy for run in runs])
-    values = {"least": f"{reached.min():.1%}", "most": f"{reached.max():.1%}", "mean": f"{reached.mean():.1%}", "spread": f"{100 * reached.std(ddof=1):.1f}"}
+    values = {
+        "least": f"{reached.min():.1%}",
+        "most": f"{reached.max():.1%}",
+        "mean": f"{reached.mean():.1%}",
+        "spread": f"{100 * reached.std(ddof=1):.1f}",
+    }
     said.append(task.say("spread", runs=len(runs), held_out=runs[0].held_out, **values))
     sampled = 100 * float(np.sqrt((reached * (1 - reached)).mean() / runs[0].held_out))
     said.append(task.say("sampled", sampled=f"{sampled:.1f}", held_out=runs[0].held_out))

@@ -5,7 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from pages.hall.each.frame import BadPartError, Body, Given, Kind, Phone, Picture, Row, Task, bundle_of, known, random_of, share_of
+from pages.hall.each.frame import (
+    BadPartError,
+    Body,
+    Given,
+    Kind,
+    Phone,
+    Picture,
+    Row,
+    Task,
+    bundle_of,
+    known,
+    random_of,
+    share_of,
+)
 from pages.hall.each.written import Each
 from transformer_core.analysis.classroom.places import Places, places
 from transformer_core.analysis.rank_correlation import FEWEST, agreement_word, rank_correlation
@@ -29,7 +42,14 @@ class Vector(Kind[Places]):
         """Return the next word and both axes, and where the table puts those that are placed."""
         here, count = len(given), self.rounds(task.each)
         results = [
-            task.say("placed", word=task.exact.words[word], x=f"{x:+.2f}", y=f"{y:+.2f}", at_x=f"{at[0]:+.2f}", at_y=f"{at[1]:+.2f}")
+            task.say(
+                "placed",
+                word=task.exact.words[word],
+                x=f"{x:+.2f}",
+                y=f"{y:+.2f}",
+                at_x=f"{at[0]:+.2f}",
+                at_y=f"{at[1]:+.2f}",
+            )
             for word, x, y in given
             for at in [task.exact.at[word]]
         ]
@@ -69,7 +89,9 @@ class Vector(Kind[Places]):
             points.append({"label": label, "own": own, "exact": exact, "n": len(here)})
             for axis, name in enumerate(AXES):
                 ends = task.each[name]
-                table.append(Row(f"{label}, {ends}", len(here), known(means[word, axis]), known(found.at[word, axis]), "axis"))
+                table.append(
+                    Row(f"{label}, {ends}", len(here), known(means[word, axis]), known(found.at[word, axis]), "axis")
+                )
         axes = [task.each[axis].split("/") for axis in AXES]
         names = [task.say("of_class"), task.say("of_table")]
         figure = {"form": "map", "title": task.say("title_vector"), "axes": axes, "names": names, "points": points}
@@ -84,7 +106,15 @@ class Vector(Kind[Places]):
             rho = rank_correlation(means[there, axis], task.exact.at[there, axis])
             if not np.isnan(rho.rho):
                 word = agreement_word(rho.rho)
-                said.append(task.say(f"axis_{word}", axis=task.each[name], rho=f"{rho.rho:.2f}", n=rho.count, chance=f"{rho.chance:.1%}"))
+                said.append(
+                    task.say(
+                        f"axis_{word}",
+                        axis=task.each[name],
+                        rho=f"{rho.rho:.2f}",
+                        n=rho.count,
+                        chance=f"{rho.chance:.1%}",
+                    )
+                )
         return said
 
 

@@ -157,6 +157,7 @@ def read_each(head: str, line: int, section: list[str], below: int, state: Mappi
     vary = settings.get("vary", "seed")
     if kind == "train" and int(settings.get("runs", "12")) > MOST_RUNS.get(vary, 24):
         raise EachError(f"each: train has {MOST_RUNS[vary]} settings of {vary}; runs= must be at most that", line)
+    _check_asked(kind, settings.get(MORE) or state.get("model", ""), state.get("text", ""), line)
     words, items = _section(section, below)
     fewest, most = written.items
     if not fewest <= len(items) <= most:
@@ -166,7 +167,6 @@ def read_each(head: str, line: int, section: list[str], below: int, state: Mappi
         raise EachError("### Each of guess needs one sign | with blanks, before what is guessed", below)
     if len(set(items)) < len(items):
         raise EachError("### Each has the same line twice", below)
-    _check_asked(kind, settings.get(MORE) or state.get("model", ""), state.get("text", ""), line)
     return Each(kind, settings, words, items)
 
 
@@ -190,7 +190,9 @@ def _section(lines: list[str], below: int) -> tuple[str, tuple[str, ...]]:
         if line.startswith("- "):
             items.append(line[2:].strip())
             if not 1 <= len(items[-1]) <= LONGEST_ITEM:
-                raise EachError(f"a line of ### Each has {len(items[-1])} characters, must have 1 to {LONGEST_ITEM}", number)
+                raise EachError(
+                    f"a line of ### Each has {len(items[-1])} characters, must have 1 to {LONGEST_ITEM}", number
+                )
         elif items and line.strip():
             raise EachError("### Each has its words first, then its lines such as - a text", number)
         else:

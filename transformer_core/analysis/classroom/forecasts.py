@@ -103,11 +103,15 @@ def words_ahead(*, prompt: Prompt, start: int, words: int) -> Ahead:
         raise ValueError(f"words={words} must be from 1 to {MOST_WORDS}")
     encoding, kept = prompt.encoding, kept_logits(prompt)
     if encoding.truncated:
-        raise ValueError(f"text={prompt.text!r:.40} has {len(encoding) + encoding.truncated} tokens; the model reads {len(encoding)}")
+        raise ValueError(
+            f"text={prompt.text!r:.40} has {len(encoding) + encoding.truncated} tokens; the model reads {len(encoding)}"
+        )
     spans = _starts(prompt.text, start)[:words]
     places = [_token_at(encoding, begin) for begin, _ in spans]
     if len(spans) < words or any(not place for place in places):
-        raise ValueError(f"text={prompt.text!r:.40} must have a beginning and {words} words after it, and has {len(spans)}")
+        raise ValueError(
+            f"text={prompt.text!r:.40} must have a beginning and {words} words after it, and has {len(spans)}"
+        )
     at = np.array(places, dtype=np.int64)
     ids = np.array(kept.ids)[at]
     log_probs = kept.logits[at - 1].double().log_softmax(-1).numpy()  # (word, vocab)
