@@ -130,14 +130,14 @@ class Guess(Kind[Ahead]):
         came, model = int(ahead.ids[place]), np.exp(ahead.log_probs[place])
         counts = np.bincount(tokens, minlength=len(model))
         people = np.zeros(len(model))  # the mean of the class's distributions, of the tokens that somebody named
-        for token in np.flatnonzero(counts):
+        for token in np.flatnonzero(counts).tolist():
             people[token] = given_to(tokens, sure, token, len(model)).mean()
         foremost = [int(token) for token in np.argsort(-people, kind="stable")[:TOP] if people[token]]
         ids = np.array(list(dict.fromkeys([came, *foremost, *ahead.likeliest(place, TOP).tolist()])))
         rows = [
             {
                 "label": f"{'✓ ' if token == came else ''}“{label}”",
-                "values": [known(people[token]) if len(tokens) else None, known(model[token])],
+                "values": [known(float(people[token])) if len(tokens) else None, known(float(model[token]))],
                 "n": int(counts[token]),
             }
             for token, label in zip(ids.tolist(), ahead.labels(place, ids), strict=True)
