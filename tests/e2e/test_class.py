@@ -51,14 +51,11 @@ def numbers(row: Locator) -> list[float]:
     return [float(text) if text not in ("", "-") else float("nan") for text in found]
 
 
-def test_a_class_draws_guesses_and_cuts_and_the_projector_has_its_numbers_beside_the_models(
-    own_page: Page, phones: list[Page], address: str, tmp_path: Path
-) -> None:
-    teacher = own_page
-    code = opened(teacher, address, 1)
+def all_draw(teacher: Page, phones: list[Page], link: str) -> None:
+    """Let each phone draw twice; one is reloaded and keeps what it drew."""
     tokens = list[str]()
     for phone in phones:
-        phone.goto(f"{address}/room/{code}")
+        phone.goto(link)
         for number in range(2):
             phone.get_by_role("button", name="Draw", exact=True).tap()
             expect(phone.locator(".came li")).to_have_count(number + 1)
@@ -75,8 +72,9 @@ def test_a_class_draws_guesses_and_cuts_and_the_projector_has_its_numbers_beside
     assert (own, n) == (pytest.approx(100 * tokens.count(label) / 6, abs=0.05), tokens.count(label))
     assert softmax == pytest.approx(100 * exact[0], abs=0.05)
 
-    teacher.keyboard.press("ArrowRight")
-    teacher.keyboard.press("ArrowRight")
+
+def all_guess(teacher: Page, phones: list[Page]) -> None:
+    """Let each phone guess the first word; one of three is right."""
     for phone, guess in zip(phones, GUESSES, strict=True):
         phone.get_by_label("The next word").fill(guess[:24])
         phone.get_by_role("button", name="70%").tap()
@@ -91,7 +89,9 @@ def test_a_class_draws_guesses_and_cuts_and_the_projector_has_its_numbers_beside
     assert numbers(first)[0] == pytest.approx(-np.log2((right + 2 * wrong) / 3), abs=0.006)
     assert teacher.locator(".class-screen img").count() == 0
 
-    teacher.keyboard.press("ArrowRight")
+
+def all_cut(teacher: Page, phones: list[Page]) -> None:
+    """Let each phone foretell a head's worth, and compare the measured board with our own measurement."""
     for phone in phones:
         phone.get_by_role("slider").fill("0.2")
         phone.get_by_role("button", name="Send").tap()
@@ -102,6 +102,18 @@ def test_a_class_draws_guesses_and_cuts_and_the_projector_has_its_numbers_beside
     found = cuts(prompt=Prompt(shipped("gpt"), "Lily had a dog. The dog's name was", 128), of="head")
     cells = teacher.locator("table.board").nth(1).locator("tbody td").all_inner_texts()
     assert [float(cell.replace("−", "-")) for cell in cells] == pytest.approx((100 * found.change).tolist(), abs=0.06)
+
+
+def test_a_class_draws_guesses_and_cuts_and_the_projector_has_its_numbers_beside_the_models(
+    own_page: Page, phones: list[Page], address: str, tmp_path: Path
+) -> None:
+    teacher = own_page
+    all_draw(teacher, phones, f"{address}/room/{opened(teacher, address, 1)}")
+    teacher.keyboard.press("ArrowRight")
+    teacher.keyboard.press("ArrowRight")
+    all_guess(teacher, phones)
+    teacher.keyboard.press("ArrowRight")
+    all_cut(teacher, phones)
     notes = notes_of(teacher)
     table = download(notes, notes.get_by_role("button", name=EN["projector.csv"]), tmp_path)
     rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8-sig"))))
