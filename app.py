@@ -14,6 +14,7 @@ from pages.feed_forward.page import FEED_FORWARD
 from pages.film.mount import film_routes
 from pages.glass.box import live_cell
 from pages.gpt.page import GPT
+from pages.hall.alone import alone_routes
 from pages.hall.files import file_routes
 from pages.hall.projector import projector_routes
 from pages.hall.room_routes import room_routes
@@ -52,6 +53,7 @@ app = st.App(
         *file_routes(),
         *projector_routes(),
         *room_routes(),
+        *alone_routes(),
         *health_routes(),
         *index_routes((*ICONS, *HIDDEN)),
     ],

@@ -71,6 +71,12 @@ function question({ question: asked, finding, answers }, figures) {
   return panel;
 }
 
+// What a class came to where every phone had a part, or what draws of the model would have.
+function ofClass({ each, picture: shown, alone }) {
+  const who = alone ? el("p", "quiet", each.alone) : "";
+  return [el("div", "asks", ...build(each.words)), who, ...(shown ? picture(shown) : [])];
+}
+
 const main = document.getElementById("figure");
 main.append(el("p", "", about));
 for (const scene of scenes) {
@@ -78,6 +84,6 @@ for (const scene of scenes) {
   const read = scene.sentences.map((sentence) => el("blockquote", "", sentence));
   const missing = figures.length ? "" : el("p", "quiet", fill(words.without, { screen: scene.screen }));
   main.append(el("article", "", el("h2", "", `${scene.number}. ${scene.title}`), el("div", "", ...build(scene.text)),
-    ...read, scene.question ? question(scene, places) : "", ...places, missing));
+    ...read, ...(scene.each ? ofClass(scene) : []), scene.question ? question(scene, places) : "", ...places, missing));
   for (const [, draw] of figures) draw();
 }

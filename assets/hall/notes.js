@@ -55,7 +55,13 @@ function show() {
   list.value = now.at;
   notes.replaceChildren(el("h2", "", words.notes), ...build(scene.notes));
   following.replaceChildren(el("h2", "", next ? fill(words.then, { title: next.title }) : words.last), ...(next ? build(next.text) : []));
-  answers.replaceChildren(...(scene.question ? asked(scene) : []), ...room());
+  answers.replaceChildren(...(scene.question ? asked(scene) : []), ...(scene.each ? ofClass(scene) : []), ...room());
+}
+
+function ofClass({ each }) {
+  const shown = now.room?.state?.scene === now.at ? now.room.state.class : null;
+  const said = shown?.picture?.said ?? [];
+  return [el("h2", "", words[`stage_${now.stage}`]), ...build(each.words), ...said.map((line) => el("p", "measured", line))];
 }
 
 function asked(scene) {

@@ -1,5 +1,6 @@
 // The projector: a scene's words and its screen, one step at a time; the next screen is there before it is asked for.
 
+import { picture } from "./figure.js";
 import { build } from "./nodes.js";
 import { el, fill, QUIET } from "./kit.js";
 import { followRoom, post } from "./room.js";
@@ -12,6 +13,7 @@ const WIDE = 1920, ZOOM = 2, LEAST_ZOOM = 1.9; // at this width a screen is show
 const MS_BETWEEN_DIGITS = 700, MS_BETWEEN_LOOKS = 60, SWIPE = 80, MS_BETWEEN_FITS = 250;
 const LEAST_SHARE = 0.45, SHRINK = 0.85; // of the frame's width, and of a figure's at a time
 const MS_OF_KEYS = 5000;
+const MS_BETWEEN_CLASSES = 1000, MS_BETWEEN_SLIDES = 150;
 const MS_TO_SETTLE = 300, MS_TO_WAIT = 4000; // until the largest figure is known, and for figures that are named
 const BOXES = ".st-key-picture [data-testid=stElementContainer]";
 const RAN = `${QUIET} .st-key-language_and_share`; // every page has it
@@ -21,10 +23,13 @@ const HOME = ["localhost", "127.0.0.1", "[::1]"];
 const channel = new BroadcastChannel("vitrine lecture");
 const asked = new URLSearchParams(location.search);
 const frames = new Map(); // screens that are loaded, by the number of their scene
+const sliders = new Map(); // where the lecturer's slider stands, by the number of the scene
+const pictures = new Map(); // of draws that stand for a class, where there is no room
 const findings = new Map(); // what was measured, by the number of the scene
 const stages = new Map();
 let at = clamp(+asked.get("scene") || 1);
 let allControls = false;
+let screenInstead = false; // of what the class came to, the screen of the app is shown
 let begun = null; // the run that was begun in a scene
 let room = null; // { code, secret, link, qr, state }
 
@@ -39,6 +44,9 @@ const place = el("p", "place");
 const text = el("div", "text");
 const question = el("section", "question");
 const stage = el("main", "screens");
+const ofClass = el("section", "class-screen");
+const slider = el("div", "slider");
+const heard = el("div");
 const join = el("aside", "join");
 const dark = el("div", "dark");
 const help = el("aside", "help", el("h2", "", words.keys), ...words.key_list.split("\n").map((line) => el("p", "", line)));
@@ -50,6 +58,8 @@ const read = () => {
 };
 setTimeout(() => help.classList.contains("brief") && read(), MS_OF_KEYS);
 question.setAttribute("aria-live", "polite");
+ofClass.hidden = true;
+stage.append(ofClass);
 document.body.append(el("div", "words", el("header", "", title, place), text, question), stage, join, help, dark);
 
 // ---- screens
@@ -191,6 +201,67 @@ function prepare() {
   }
   for (const number of beside) screen(number);
   measure(at);
+  for (const number of [at, ...beside]) drawn(number);
+}
+
+// Ask for the picture of a scene in which draws of the model stand for the class; what takes long is begun ahead.
+async function drawn(number, again = false) {
+  if (!scenes[number - 1].each || (pictures.has(number) && !again)) return;
+  const asked = { seat: 0, sent: [], stage: stageOf(number), value: sliders.get(number) };
+  pictures.set(number, pictures.get(number) ?? null);
+  const query = new URLSearchParams({ lecture: data.name, scene: number, lang: data.language });
+  let told = {};
+  try {
+    const answer = await fetch(`${data.base}hall/alone?${query}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) });
+    told = await answer.json();
+  } catch {
+    told = { error: words.unreachable };
+  }
+  if (told.pending) return void setTimeout(() => Math.abs(number - at) <= 1 && drawn(number, true), MS_BETWEEN_CLASSES);
+  pictures.set(number, told);
+  if (number === at && !room) showQuestion();
+}
+
+// Moves the lecturer's slider: what the class drew is looked at once more, with the same random numbers.
+let slid = 0;
+async function slide(number, value) {
+  sliders.set(number, value);
+  const mine = ++slid;
+  await new Promise((resolve) => setTimeout(resolve, MS_BETWEEN_SLIDES));
+  if (mine !== slid) return;
+  if (room) post(data.base, `${room.code}/slide`, { secret: room.secret, scene: number, value });
+  else drawn(number, true);
+}
+
+function showSlider(scene) {
+  const { low, high, step, first, label } = scene.each.slider ?? {};
+  if (slider.dataset.scene === String(at)) return;
+  slider.dataset.scene = at;
+  if (!scene.each.slider) return void slider.replaceChildren();
+  const box = el("input"), told = el("output");
+  Object.assign(box, { type: "range", min: low, max: high, step, value: sliders.get(at) ?? room?.state?.class?.setting ?? first });
+  told.textContent = box.value;
+  const number = at;
+  box.addEventListener("input", () => {
+    told.textContent = box.value;
+    slide(number, +box.value);
+  });
+  box.addEventListener("pointerup", () => box.blur()); // the arrow keys step again
+  slider.replaceChildren(el("label", "", label, box), told);
+}
+
+// A scene that gives every phone a part: what it asks, and what the class came to so far.
+function showEach(scene) {
+  const shown = room ? (room.state?.scene === at ? room.state.class : null) : pictures.get(at);
+  showSlider(scene);
+  if (question.dataset.each !== String(at)) question.replaceChildren(el("div", "", ...build(scene.each.words)), slider, heard); // a slider that is held stays
+  question.dataset.each = at;
+  const lines = [];
+  if (room?.state && stageOf(at) === "asked") lines.push(fill(words.join_line, { link: room.link, code: room.code }));
+  if (room?.state) lines.push(fill(words.given, { answers: shown?.given ?? 0, people: shown?.people ?? 0, phones: room.state.phones }));
+  else lines.push(scene.each.alone);
+  heard.replaceChildren(...lines.map((line) => el("p", "joined", line)));
+  ofClass.replaceChildren(...(shown?.picture ? picture(shown.picture) : [el("p", "", shown?.error ?? words.computing)]));
 }
 
 async function measure(number) {
@@ -215,6 +286,7 @@ const chooses = (number) => Object.keys(scenes[number - 1].question?.options ?? 
 
 function show(number, { tell = true } = {}) {
   at = clamp(number);
+  screenInstead = false;
   const scene = scenes[at - 1];
   title.textContent = scene.title;
   place.textContent = fill(words.place, { number: at, count: scenes.length });
@@ -237,6 +309,13 @@ function show(number, { tell = true } = {}) {
 
 function showQuestion() {
   const scene = scenes[at - 1];
+  ofClass.hidden = !scene.each || screenInstead;
+  if (scene.each) {
+    question.hidden = false;
+    return void showEach(scene);
+  }
+  delete question.dataset.each;
+  delete slider.dataset.scene;
   question.hidden = !scene.question;
   if (!scene.question) return void question.replaceChildren();
   const now = stageOf(at);
@@ -274,11 +353,12 @@ function showQuestion() {
 // Go one stage on or back: the class's answers where there is a class, then what the model says.
 function reveal(by) {
   const scene = scenes[at - 1];
-  if (!scene.question) return;
+  if (!scene.question && !scene.each) return;
   const order = room ? STAGES : ["asked", "measured"];
   const next = order[Math.min(Math.max(order.indexOf(stageOf(at)) + by, 0), order.length - 1)];
   stages.set(at, next);
   measure(at);
+  if (!room) drawn(at, true);
   uncover(at);
   showQuestion();
   if (room) step();
@@ -373,6 +453,10 @@ const KEYS = {
   c: () => {
     allControls = !allControls;
     for (const number of frames.keys()) arrange(number);
+  },
+  x: () => {
+    screenInstead = !screenInstead;
+    showQuestion();
   },
   b: () => (dark.hidden = !dark.hidden), ".": () => (dark.hidden = !dark.hidden),
   n: notes, r: open, f: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()),

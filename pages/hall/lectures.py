@@ -24,6 +24,8 @@ What does the model say?
 ### Notes
 
 What only the lecturer sees.
+
+Instead of a question a scene may give every phone a part of an experiment; each/written.py has how that is written.
 """
 
 import os
@@ -35,6 +37,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
+from pages.hall.each.written import Each, EachError, read_each
 from pages.kit.models import kind_of
 from pages.kit.navigation import ICONS, choice_of_part
 from pages.language import ASSETS, LANGUAGES, words
@@ -53,6 +56,7 @@ READ_FIRST = (
     "the_lab",
     "since_2017",
     "a_step_of_learning",
+    "you_are_the_model",
 )
 OWN = "own."  # begins the names of those of this visitor
 SENTENCE = "verdict"  # measures a question that has no options: it asks for a sentence
@@ -66,7 +70,15 @@ KEPT_SPELLING = " ,.!?'\"/:;()[]~*@$<>|{}^`"  # stands in a screen as it is; the
 
 
 class LectureError(ValueError):
-    """A lecture cannot be read, or a scene asks for what is not there; with its line, in words for the page."""
+    """A lecture cannot be read, or a scene asks for what is not there; with its line, in words for the page.
+
+    Args:
+        below: lines between the scene's heading and what is wrong.
+    """
+
+    def __init__(self, message: str, below: int = 0) -> None:
+        super().__init__(message)
+        self.below = below
 
 
 @dataclass(frozen=True)
@@ -107,6 +119,7 @@ class Scene:
     notes: str = ""
     figure: str = ""
     left_open: str = ""
+    each: Each | None = None
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -167,7 +180,7 @@ class Lecture:
 
 
 def _written(scene: Scene) -> str:
-    figures = {"figure": scene.figure, "open": scene.left_open}
+    figures = {"figure": scene.figure, "open": scene.left_open, "each": scene.each.head if scene.each else ""}
     said = "".join(f"\n{key}: {names}" for key, names in figures.items() if names)
     parts = [f"## {scene.title}\nscreen: {scene.screen}{said}", scene.text]
     if scene.question is not None:
@@ -175,6 +188,8 @@ def _written(scene: Scene) -> str:
         numbers = "".join(f" {name}={value}" for name, value in question.numbers.items())
         options = "\n".join(f"- {option}: {label}" for option, label in question.options.items())
         parts += [f"### Question\nmeasured: {question.measured}{numbers}", question.words, options]
+    if scene.each is not None and (scene.each.words or scene.each.items):
+        parts += ["### Each", scene.each.words, "\n".join(f"- {item}" for item in scene.each.items)]
     if scene.notes:
         parts += ["### Notes", scene.notes]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -230,27 +245,38 @@ def _scenes(lines: list[str], start: int) -> Iterator[Scene]:
         try:
             yield _scene(lines[first:end])
         except LectureError as error:
-            raise LectureError(f"line {first + 1}, scene {lines[first][3:].strip()!r:.60}: {error}") from None
+            raise LectureError(
+                f"line {first + 1 + error.below}, scene {lines[first][3:].strip()!r:.60}: {error}"
+            ) from None
 
 
 def _scene(lines: list[str]) -> Scene:
-    parts: dict[str, list[str]] = {"": []}
-    for line in lines[1:]:
+    parts, starts = {"": list[str]()}, {"": 0}
+    for number, line in enumerate(lines[1:], 1):
         if line.startswith("### "):
-            parts[line[4:].strip()] = []
+            parts[line[4:].strip()], starts[line[4:].strip()] = [], number
         else:
             parts[list(parts)[-1]].append(line)
-    unknown = parts.keys() - {"", "Question", "Notes"}
+    unknown = parts.keys() - {"", "Question", "Each", "Notes"}
     if unknown:
-        raise LectureError(f"### {sorted(unknown)[0]:.60} must be ### Question or ### Notes")
+        raise LectureError(f"### {sorted(unknown)[0]:.60} must be ### Question, ### Each or ### Notes")
     screen, text = _headed(parts[""], "screen")
     page, _, state = screen.partition("?")
     said = dict(parse_qsl(state.replace("+", "%2B"), keep_blank_values=True))
-    figures = dict.fromkeys(("figure", "open"), "")
+    figures = dict.fromkeys(("figure", "open", "each"), "")
     for key in figures:
         if text.startswith(f"{key}:"):
             figures[key], text = _headed(text.split("\n"), key)
     question = _question(parts["Question"]) if "Question" in parts else None
+    each = None
+    if figures["each"] or "Each" in parts:
+        at = next((number for number, line in enumerate(lines) if line.startswith("each:")), 0)
+        if question is not None:
+            raise LectureError("a scene has ### Question or each:, not both", at)
+        try:
+            each = read_each(figures["each"], at, parts.get("Each", []), starts.get("Each", 0), said)
+        except EachError as error:
+            raise LectureError(str(error), error.line) from None
     scene = Scene(
         lines[0][3:].strip()[:LONGEST_TITLE],
         page.strip("/ ") or next(iter(ICONS)),
@@ -260,6 +286,7 @@ def _scene(lines: list[str]) -> Scene:
         "\n".join(parts.get("Notes", [])).strip(),
         figures["figure"],
         figures["open"],
+        each,
     )
     _check(scene)
     return scene
@@ -314,7 +341,8 @@ def _check(scene: Scene) -> None:
     if not scene.text:
         raise LectureError("it has no words, must have two to four sentences")
     question = "" if scene.question is None else scene.question.words
-    for what, text in (("words", scene.text), ("notes", scene.notes), ("question", question)):
+    each = "" if scene.each is None else scene.each.words
+    for what, text in (("words", scene.text), ("notes", scene.notes), ("question", question), ("part", each)):
         _check_markdown(what, text)
     if scene.question is not None:
         scene.asked()

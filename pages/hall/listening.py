@@ -13,6 +13,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
+from pages.hall.parts import shown_of
 from pages.hall.rooms import STAGES, Rooms, RoomState, rooms_file
 from pages.hall.scene_words import scene_in_words
 from pages.link import below_base
@@ -20,6 +21,7 @@ from pages.serving.limits import limits
 
 MOST_TEXTS = 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
+SECONDS_BETWEEN_LOOKS = 1.0  # at what is being computed for a scene
 Body = dict[str, Any]
 _live: dict[str, "Live"] = {}
 
@@ -109,6 +111,8 @@ class Live:
             self._wanted.clear()
             self._at_once.clear()
             self.messages = await run_in_threadpool(_messages, self.code, self.phones)
+            if PENDING in self.messages:
+                self.loop.call_later(SECONDS_BETWEEN_LOOKS, self.changed)
             self.closed = self.messages["phone"] == CLOSED
             self.version += 1
             self._hear()
@@ -132,7 +136,7 @@ def changed(code: str, *, at_once: bool = True) -> None:
         _live[code].changed(at_once=at_once)
 
 
-def _for_phones(state: RoomState) -> Body:
+def _for_phones(state: RoomState, each: Body | None) -> Body:
     """Return what a phone may know: counts once they are shown, what was measured once the model has answered."""
     shown = scene_in_words(state.lecture, state.scene, state.language)
     known: Body = {
@@ -143,6 +147,9 @@ def _for_phones(state: RoomState) -> Body:
     }
     known["answers"] = sum(state.counts.values()) + len(state.texts)
     known["picked"] = state.texts.get(state.picked or 0)
+    if each is not None:
+        known["class"] = each if state.stage != STAGES[0] else {**each, "picture": None}
+        known["answers"] = each["given"]
     if state.stage != STAGES[0]:
         known["counts"] = state.counts
     if state.stage == STAGES[-1]:
@@ -150,13 +157,14 @@ def _for_phones(state: RoomState) -> Body:
     return known
 
 
-def _for_lecturer(state: RoomState, phones: int) -> Body:
+def _for_lecturer(state: RoomState, phones: int, each: Body | None) -> Body:
     texts = [{"id": number, "text": text} for number, text in list(state.texts.items())[:MOST_TEXTS]]
     return {
         "scene": state.scene,
         "stages": state.stages,
         "counts": state.counts,
-        "answers": sum(state.counts.values()) + len(state.texts),
+        "answers": sum(state.counts.values()) + len(state.texts) if each is None else each["given"],
+        "class": each,
         "phones": phones,
         "texts": texts,
         "picked": state.texts.get(state.picked or 0),
@@ -165,6 +173,7 @@ def _for_lecturer(state: RoomState, phones: int) -> Body:
 
 
 CLOSED = _event({"closed": True})
+PENDING = "pending"  # among the messages: what is exact is being computed, so look again
 
 
 def _messages(code: str, phones: int) -> dict[str, bytes]:
@@ -172,7 +181,9 @@ def _messages(code: str, phones: int) -> dict[str, bytes]:
     state = rooms().state(code)
     if state is None:
         return {"phone": CLOSED, "lecturer": CLOSED}
-    return {"phone": _event(_for_phones(state)), "lecturer": _event(_for_lecturer(state, phones))}
+    each = None if state.lecture.scenes[state.scene - 1].each is None else shown_of(state)
+    told = {"phone": _event(_for_phones(state, each)), "lecturer": _event(_for_lecturer(state, phones, each))}
+    return told | ({PENDING: b""} if each and PENDING in each else {})
 
 
 def with_phones() -> set[str]:

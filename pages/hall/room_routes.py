@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import segno
@@ -17,8 +18,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pages.hall.each.frame import BadPartError, Picture
+from pages.hall.each.kinds import CannotAskError, set_within
 from pages.hall.lectures import Scene, find_lecture
 from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms, with_phones
+from pages.hall.parts import part_in, picture_in, rounds_in, taken_in
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
@@ -44,7 +48,7 @@ _opened_from: dict[str, str] = {}  # codes of rooms that this server opened, and
 _answered: TTLCache[str, float] = TTLCache(MOST_ANSWERS_A_SECOND, 1.0)  # phones, and when they may answer again
 
 
-class _RefusalError(Exception):
+class RefusalError(Exception):
     """An answer in words, with its status."""
 
     def __init__(self, status: int, key: str, **values: object) -> None:
@@ -54,7 +58,7 @@ class _RefusalError(Exception):
 Handler = Callable[[Request, Body], Awaitable[Response]]
 
 
-def _said(handler: Handler):
+def answering(handler: Handler):
     """Return a route's function: it reads the body as JSON, and says refusals in the visitor's language."""
 
     async def answer(request: Request) -> Response:
@@ -62,20 +66,24 @@ def _said(handler: Handler):
         try:
             body = await _body(request)
             return await handler(request, body)
+        except BadPartError:
+            status, key, values = 400, "room.bad", {}
+        except CannotAskError:
+            status, key, values = 503, "room.fast", {}
         except RoomError as error:
             status, key, values = 409, str(error), {"most": LONGEST_TEXT}
         except (OSError, sqlite3.Error) as error:
             log.warning(UNUSABLE, rooms_file().name, error)
             status, key, values = 503, "room.unusable", {}
-        except _RefusalError as refusal:
+        except RefusalError as refusal:
             status, key, values = refusal.status, refusal.key, refusal.values
-        said = words(_lang_of(request, body))[key].format(**values)
+        said = words(lang_of(request, body))[key].format(**values)
         return JSONResponse({"error": said, "why": key}, status, headers=FRESH)
 
     return answer
 
 
-def _lang_of(request: Request, body: Body) -> str:
+def lang_of(request: Request, body: Body) -> str:
     """Return the language of what is asked, else that of the request."""
     asked = body.get("language")
     return asked if isinstance(asked, str) and asked in LANGUAGES else language_of(request)
@@ -87,14 +95,14 @@ async def _body(request: Request) -> Body:
     async for part in request.stream():
         body += part
         if len(body) > MOST_BODY:
-            raise _RefusalError(413, "room.bad")
+            raise RefusalError(413, "room.bad")
     try:
         found = json.loads(body) if body else {}
         json.dumps(found, ensure_ascii=False).encode()  # halves of characters are no text
     except (ValueError, RecursionError):
-        raise _RefusalError(400, "room.bad") from None
+        raise RefusalError(400, "room.bad") from None
     if not isinstance(found, dict):
-        raise _RefusalError(400, "room.bad")
+        raise RefusalError(400, "room.bad")
     return found
 
 
@@ -111,10 +119,10 @@ async def _guessed() -> NoReturn:
     A right code waits for nothing, however many wrong ones there are.
     """
     if _guessing.locked():
-        raise _RefusalError(429, "room.fast")
+        raise RefusalError(429, "room.fast")
     async with _guessing:
         await asyncio.sleep(SECONDS_OF_A_WRONG_CODE)
-    raise _RefusalError(404, "room.none")
+    raise RefusalError(404, "room.none")
 
 
 async def _let_in(request: Request) -> str:
@@ -129,7 +137,7 @@ async def _state(code: str) -> RoomState:
     """Return the state of a room, which may have been closed a moment ago."""
     state = await run_in_threadpool(rooms().state, code)
     if state is None:
-        raise _RefusalError(404, "room.none")
+        raise RefusalError(404, "room.none")
     return state
 
 
@@ -144,25 +152,25 @@ async def _lecturers(request: Request, body: Body) -> str:
 async def _open(request: Request, body: Body) -> Response:
     """Open a room for a lecture that this visitor can see."""
     if limits().read_only:
-        raise _RefusalError(403, "room.read_only")
-    lang = _lang_of(request, body)
+        raise RefusalError(403, "room.read_only")
+    lang = lang_of(request, body)
     owner, address = owner_in(request.headers.get("cookie", "")), request.client.host if request.client else ""
     if not (owner or is_home()):
-        raise _RefusalError(403, "room.cookies")
+        raise RefusalError(403, "room.cookies")
 
     def open_room() -> tuple[str, str]:
         with reading(Link({"lang": lang}, owner)):
             lecture = find_lecture(str(body.get("lecture", "")), lang)
         scene = lecture and whole_number(body.get("scene", 1), len(lecture.scenes), least=1)
         if not (lecture and scene):
-            raise _RefusalError(404, "room.bad")
+            raise RefusalError(404, "room.bad")
         if body.get("instead") is not True and (gone := rooms().goes_for_another(owner)):
-            raise _RefusalError(409, "room.third", code=gone[0], count=gone[1])
+            raise RefusalError(409, "room.third", code=gone[0], count=gone[1])
         there = {code for code, *_ in rooms().all()}
         for code in _opened_from.keys() - there:
             del _opened_from[code]
         if not is_home() and list(_opened_from.values()).count(address) >= MOST_ROOMS_OF_AN_ADDRESS:
-            raise _RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
+            raise RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
         made = rooms().open(owner, lecture, lang, scene, with_phones=with_phones())
         _opened_from[made[0]] = address
         return made
@@ -199,7 +207,7 @@ async def _step(request: Request, body: Body) -> Response:
     state = await _state(code)
     scene, stage = whole_number(body.get("scene"), len(state.lecture.scenes), least=1), body.get("stage")
     if scene is None or stage not in STAGES:
-        raise _RefusalError(400, "room.bad")
+        raise RefusalError(400, "room.bad")
     finding, asked = None, _asked_of_the_model(state, scene) if stage == STAGES[-1] else None
     if asked is not None and asked.question is not None:
         link = Link({**asked.state, "lang": state.language}, owner_in(request.headers.get("cookie", "")))
@@ -226,10 +234,44 @@ async def _close(request: Request, body: Body) -> Response:
     return JSONResponse({}, headers=FRESH)
 
 
+async def _slide(request: Request, body: Body) -> Response:
+    """Move the slider of a scene that gives every phone a part."""
+    code = await _lecturers(request, body)
+    state = await _state(code)
+    each = state.lecture.scenes[state.scene - 1].each
+    value = each and set_within(each, body.get("value"))
+    if value is None or body.get("scene") != state.scene:
+        raise RefusalError(400, "room.bad")
+    await run_in_threadpool(rooms().slide, code, state.scene, value)
+    changed(code)
+    return JSONResponse({}, headers=FRESH)
+
+
+async def _measured_parts(request: Request, code: str) -> dict[int, Picture]:
+    """Return what the class came to in each scene that gave every phone a part, by scene; without those that failed."""
+    found: dict[int, Picture] = {}
+    state = await _state(code)
+    for number, scene in enumerate(state.lecture.scenes, 1):
+        while scene.each is not None and number not in found and not await request.is_disconnected():
+            at = await run_in_threadpool(rooms().state, code, number)
+            if at is None or not at.parts:
+                break
+            try:
+                picture = await run_in_threadpool(partial(picture_in, at, stage=STAGES[-1]))
+            except CannotAskError:
+                break
+            if picture is None:
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            else:
+                found[number] = picture
+    return found
+
+
 async def _table(request: Request, body: Body) -> Response:
     """Send all answers as CSV."""
     code = await _lecturers(request, body)
-    table = (await run_in_threadpool(rooms().to_csv, code)).encode("utf-8-sig")
+    parts = {number: picture.table() for number, picture in (await _measured_parts(request, code)).items()}
+    table = (await run_in_threadpool(rooms().to_csv, code, parts)).encode("utf-8-sig")
     return Response(table, media_type="text/csv", headers=FRESH)
 
 
@@ -238,17 +280,19 @@ async def _home(request: Request, body: Body) -> Response:
     code = await _lecturers(request, body)
     state = await _state(code)
     said = await run_in_threadpool(rooms().counted, code)
+    pictures = {number: picture.sent() for number, picture in (await _measured_parts(request, code)).items()}
     asked: dict[str, Any] = {"lecture": state.lecture.written(), "name": state.lecture.name}
     asked |= {"language": state.language, "public": not is_home()}
+    asked |= {"answers": json.dumps(said), "pictures": json.dumps(pictures)}
     who = f"{person_of(request)} room {code}"
-    while not (future := ask_away(take_home, who, **asked, answers=json.dumps(said))).done():
+    while not (future := ask_away(take_home, who, **asked)).done():
         await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
         if await request.is_disconnected():
             return Response(status_code=204)
     try:
         html = future.result().html
     except (ValueError, ProcessDiedError):
-        raise _RefusalError(422, "room.no_file") from None
+        raise RefusalError(422, "room.no_file") from None
     return Response(html, media_type="text/html", headers=FRESH | {"Content-Disposition": "attachment"})
 
 
@@ -263,31 +307,83 @@ async def _events(request: Request, body: Body) -> Response:
     code = await _let_in(request)
     live = listened(code)
     if live.phones >= MOST_PHONES:
-        raise _RefusalError(503, "room.crowded", most=f"{MOST_PHONES:,}")
+        raise RefusalError(503, "room.crowded", most=f"{MOST_PHONES:,}")
     return StreamingResponse(live.listen("phone"), media_type="text/event-stream", headers=STREAM)
+
+
+async def _phone_in(request: Request) -> tuple[str, str]:
+    """Return whose phone asks, and the code of the room that it is in."""
+    owner = owner_in(request.headers.get("cookie", ""))
+    if not owner:
+        raise RefusalError(403, "room.cookies")
+    return owner, await _let_in(request)
+
+
+def _slowed(owner: str) -> None:
+    """Refuse who answers too fast, and all where the server has as many answers a second as it may."""
+    now = time.monotonic()
+    if _answered.currsize == MOST_ANSWERS_A_SECOND or now < _answered.get(owner, now):
+        raise RefusalError(429, "room.fast")
+    _answered[owner] = now + SECONDS_BETWEEN_ANSWERS
 
 
 async def _answer(request: Request, body: Body) -> Response:
     """Take a phone's answer; whoever answers too fast is asked to try again."""
-    owner = owner_in(request.headers.get("cookie", ""))
-    if not owner:
-        raise _RefusalError(403, "room.cookies")
-    code = await _let_in(request)
-    now = time.monotonic()
-    if _answered.currsize == MOST_ANSWERS_A_SECOND or now < _answered.get(owner, now):
-        raise _RefusalError(429, "room.fast")
-    _answered[owner] = now + SECONDS_BETWEEN_ANSWERS
+    owner, code = await _phone_in(request)
+    _slowed(owner)
     scene = whole_number(body.get("scene"), 10_000, least=1)
     await run_in_threadpool(rooms().answer, code, owner, scene or 0, str(body.get("said", "")))
     changed(code, at_once=False)
     return JSONResponse({}, headers=FRESH)
 
 
+async def _part(request: Request, body: Body) -> Response:
+    """Tell a phone its part in the scene where the lecturer is."""
+    return await _part_of(request, body, {})
+
+
+async def _give(request: Request, body: Body) -> Response:
+    """Take what a phone gives in a round of its part; what it gave before stays, and it hears how its part goes on."""
+    owner, _ = await _phone_in(request)
+    _slowed(owner)
+    return await _part_of(request, body, body)
+
+
+async def _part_of(request: Request, body: Body, given: Body) -> Response:
+    """Keep what is given in a round, if anything is, and tell a phone its part.
+
+    Args:
+        given: the round, from 0, and what was said; {} where nothing is given.
+    """
+    owner, code = await _phone_in(request)
+    lang = lang_of(request, body)
+
+    def part() -> Body:
+        state, seat = rooms().state(code), rooms().seat(code, owner)
+        if state is None or body.get("scene") != state.scene or not rounds_in(state):
+            raise RoomError("room.late")
+        number = whole_number(given.get("round"), rounds_in(state) - 1)
+        if given and number is None:
+            raise BadPartError("there is no such round")
+        before = rooms().parts_of(code, state.scene, seat)
+        if number is not None and number > len(before):
+            raise BadPartError("a round was left out")
+        if number is not None and number == len(before):
+            rooms().give(code, state.scene, seat, number, taken_in(state, seat, number, given.get("said")))
+            before = rooms().parts_of(code, state.scene, seat)
+        return {"scene": state.scene, **part_in(state, seat, before, lang)}
+
+    found = await run_in_threadpool(part)
+    if given:
+        changed(code, at_once=False)
+    return JSONResponse(found, headers=FRESH)
+
+
 async def _phone(request: Request, body: Body) -> Response:
     """Send the phones' page; without a code it asks for one."""
     found: dict[str, str] = {"code": ""}
     if "code" in request.path_params:
-        with suppress(_RefusalError):  # then the page asks for a code
+        with suppress(RefusalError):  # then the page asks for a code
             state = await _state(await _let_in(request))
             found = {"code": state.code, "language": state.language}
     lang = found.get("language") or language_of(request)
@@ -309,10 +405,11 @@ def room_routes() -> list[Route]:
     before_stopping(end_all)
     asked: dict[str, Handler] = {"step": _step, "pick": _pick, "close": _close, "enter": _enter}
     asked |= {"answers": _table, "home": _home, "lecturer": _follow, "answer": _answer}
+    asked |= {"slide": _slide, "part": _part, "give": _give}
     return [
-        Route(below_base("room"), _said(_phone)),
-        Route(below_base("room/open"), _said(_open), methods=["POST"]),
-        *(Route(below_base(f"room/{{code}}/{name}"), _said(one), methods=["POST"]) for name, one in asked.items()),
-        Route(below_base("room/{code}/events"), _said(_events)),
-        Route(below_base("room/{code}"), _said(_phone)),
+        Route(below_base("room"), answering(_phone)),
+        Route(below_base("room/open"), answering(_open), methods=["POST"]),
+        *(Route(below_base(f"room/{{code}}/{name}"), answering(one), methods=["POST"]) for name, one in asked.items()),
+        Route(below_base("room/{code}/events"), answering(_events)),
+        Route(below_base("room/{code}"), answering(_phone)),
     ]

@@ -11,11 +11,12 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
@@ -41,6 +42,18 @@ CREATE TABLE IF NOT EXISTS answer (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
     phone TEXT NOT NULL, said TEXT NOT NULL, at REAL NOT NULL, UNIQUE (code, scene, phone)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS seat (
+    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, phone TEXT NOT NULL, seat INTEGER NOT NULL,
+    PRIMARY KEY (code, phone)
+) STRICT;
+CREATE TABLE IF NOT EXISTS part (
+    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, seat INTEGER NOT NULL,
+    round INTEGER NOT NULL, said TEXT NOT NULL, PRIMARY KEY (code, scene, seat, round)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS slider (
+    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, value REAL NOT NULL,
+    PRIMARY KEY (code, scene)
+) STRICT;
 """
 
 
@@ -61,6 +74,9 @@ class RoomState:
         counts: answers to this scene's question, by option.
         texts: answers in words, by their numbers, the newest first.
         picked: the number of the answer that is shown to all.
+        owner: of the room, as of pages/serving/owners.py.
+        parts: of a scene that gives every phone a part: seat, round and what was given, each seat's first round first.
+        slider: where the lecturer's stands; None where nobody moved it.
     """
 
     code: str
@@ -72,6 +88,9 @@ class RoomState:
     counts: Mapping[str, int]
     texts: Mapping[int, str]
     picked: int | None
+    owner: str = ""
+    parts: tuple[tuple[int, int, Any], ...] = ()
+    slider: float | None = None
 
     @property
     def stage(self) -> str:
@@ -88,6 +107,7 @@ class _Room:
     scene: int
     picked: int | None
     stages: list[tuple[Any, ...]]
+    owner: str
 
     @property
     def question(self) -> Question | None:
@@ -148,7 +168,8 @@ class Rooms:
         It is the one that was used least recently.
         """
         found = self._rows(
-            "SELECT code, (SELECT COUNT(*) FROM answer WHERE answer.code = room.code) FROM room "
+            "SELECT code, (SELECT COUNT(*) FROM answer WHERE answer.code = room.code) "
+            "+ (SELECT COUNT(DISTINCT seat) FROM part WHERE part.code = room.code) FROM room "
             "WHERE owner = ? AND used >= ? ORDER BY used DESC, rowid DESC",
             owner,
             time.time() - SECONDS_UNUSED,
@@ -206,22 +227,27 @@ class Rooms:
         return bool(found) and hmac.compare_digest(found[0][0], _hash(secret))
 
     def _room(self, code: str) -> _Room | None:
-        found = self._rows("SELECT name, lecture, language, scene, picked FROM room WHERE code = ?", code)
+        found = self._rows("SELECT name, lecture, language, scene, picked, owner FROM room WHERE code = ?", code)
         if not found:
             return None
-        name, written, language, scene, picked = found[0]
+        name, written, language, scene, picked, owner = found[0]
         try:
             lecture = _read(name, written)
         except LectureError:  # more is asked of a lecture now than when it was kept
             return None
         stages = self._rows("SELECT scene, stage, finding FROM stage WHERE code = ?", code)
-        return _Room(lecture, language, scene, picked, stages)
+        return _Room(lecture, language, scene, picked, stages, owner)
 
-    def state(self, code: str) -> RoomState | None:
-        """Return what is known of a room, None where there is none."""
+    def state(self, code: str, at: int | None = None) -> RoomState | None:
+        """Return what is known of a room, None where there is none.
+
+        Args:
+            at: a scene; by default the one where the lecturer is.
+        """
         room = self._room(code)
         if room is None:
             return None
+        room = room if at is None else replace(room, scene=at)
         answers = self._rows(
             "SELECT id, said FROM answer WHERE code = ? AND scene = ? ORDER BY id DESC", code, room.scene
         )
@@ -237,7 +263,52 @@ class Rooms:
             {option: counted[option] for option in options},
             {} if options else dict(answers),
             room.picked,
+            room.owner,
+            *self._parts(code, room),
         )
+
+    def _parts(self, code: str, room: _Room) -> tuple[tuple[tuple[int, int, Any], ...], float | None]:
+        if room.lecture.scenes[room.scene - 1].each is None:
+            return (), None
+        query = "SELECT seat, round, said FROM part WHERE code = ? AND scene = ? ORDER BY seat, round"
+        given = tuple((seat, number, json.loads(said)) for seat, number, said in self._rows(query, code, room.scene))
+        slider = self._rows("SELECT value FROM slider WHERE code = ? AND scene = ?", code, room.scene)
+        return given, slider[0][0] if slider else None
+
+    def seat(self, code: str, owner: str) -> int:
+        """Return a phone's seat in a room, a number from 0, which it keeps as long as the room is open."""
+        phone = _hash(code, owner)
+        query = "SELECT seat FROM seat WHERE code = ? AND phone = ?"
+        if not (found := self._rows(query, code, phone)):
+            with self._change() as file:
+                file.execute(
+                    "INSERT OR IGNORE INTO seat SELECT ?, ?, COUNT(*) FROM seat WHERE code = ?", (code, phone, code)
+                )
+            found = self._rows(query, code, phone)
+        return found[0][0]
+
+    def parts_of(self, code: str, scene: int, seat: int) -> list[Any]:
+        """Return what a phone gave in a scene, one a round."""
+        query = "SELECT said FROM part WHERE code = ? AND scene = ? AND seat = ? ORDER BY round"
+        return [json.loads(said) for (said,) in self._rows(query, code, scene, seat)]
+
+    def give(self, code: str, scene: int, seat: int, number: int, said: Any) -> None:
+        """Keep what a phone gave in a round, unless it gave something there before.
+
+        Raises:
+            RoomError: the scene is another one, or its answers are shown.
+        """
+        room = self._room(code)
+        if room is None or scene != room.scene or room.stage != STAGES[0]:
+            raise RoomError("room.late")
+        with self._change() as file:
+            values = (code, scene, seat, number, json.dumps(said))
+            file.execute("INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", values)
+
+    def slide(self, code: str, scene: int, value: float) -> None:
+        """Move the lecturer's slider."""
+        with self._change() as file:
+            file.execute("INSERT OR REPLACE INTO slider VALUES (?, ?, ?)", (code, scene, value))
 
     def step(self, code: str, scene: int, stage: str, finding: Any = None) -> None:
         """Go to a scene and a stage of its question.
@@ -297,8 +368,12 @@ class Rooms:
         with self._change() as file:
             file.execute("DELETE FROM room WHERE code = ?", (code,))
 
-    def to_csv(self, code: str) -> str:
-        """Return all answers as a table: scene, its title, what was said, in the words shown, and how often."""
+    def to_csv(self, code: str, parts: Mapping[int, Iterable[Mapping[str, Any]]] = MappingProxyType({})) -> str:
+        """Return all answers as a table: scene, its title, what was said, in the words shown, and how often.
+
+        Args:
+            parts: rows of scenes that give every phone a part, by scene.
+        """
         state = self.state(code)
         rows = []
         for number, counts in sorted(self.counted(code).items()) if state is not None else ():
@@ -310,7 +385,11 @@ class Rooms:
                 | {"measured": shown.get(found, found)}
                 for said, count in sorted(counts.items())
             ]
-        return rows_csv(rows)
+        for number, of_scene in parts.items() if state is not None else ():
+            assert state is not None
+            title = state.lecture.scenes[number - 1].title
+            rows += [{"scene": number, "title": title, **row} for row in of_scene]
+        return rows_csv(sorted(rows, key=lambda row: row["scene"]))
 
     def counted(self, code: str) -> dict[int, dict[str, int]]:
         """Return how often each answer was given, by scene."""

@@ -9,9 +9,11 @@ from urllib.parse import urlencode
 
 from markdown_it import MarkdownIt
 
+from pages.hall.each.kinds import OTHERS, slider_of
 from pages.hall.lectures import Lecture, Scene
 from pages.kit.live import nodes_of
 from pages.kit.navigation import ICONS
+from pages.language import words
 
 _markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable("table").disable(["link", "image"])
 
@@ -44,10 +46,16 @@ def scene_in_words(lecture: Lecture, number: int, language: str) -> dict[str, An
 
     Returns:
         ``number``, ``count`` (scenes), ``title`` (text), ``text`` (nodes), ``look`` (a link below the app's address)
-        and ``question``: None, or ``words`` (nodes) and ``options`` (labels in plain words, by what may be found).
+        ``question``: None, or ``words`` (nodes) and ``options`` (labels in plain words, by what may be found), and
+        ``each``: None, or ``words`` (nodes), ``slider`` (the lecturer's) and ``alone``: who stands for a class.
     """
     scene = lecture.scenes[number - 1]
-    question = scene.question
+    question, each, known = scene.question, scene.each, words(language)
+    part = each and {
+        "words": markdown_nodes(each.words or known[f"each.words_{each.kind}"]),
+        "slider": slider_of(each, language),
+        "alone": known[f"each.alone_{each.kind}"].format(count=OTHERS),
+    }
     return {
         "number": number,
         "count": len(lecture.scenes),
@@ -55,4 +63,5 @@ def scene_in_words(lecture: Lecture, number: int, language: str) -> dict[str, An
         "text": markdown_nodes(scene.text),
         "look": look_at(scene, language),
         "question": question and {"words": markdown_nodes(question.words), "options": dict(question.options)},
+        "each": part,
     }

@@ -20,6 +20,8 @@ from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.standalone import component_assets, self_contained
+from pages.hall.each.frame import STAGES
+from pages.hall.each.kinds import CannotAskError, alone, task_of
 from pages.hall.files import FOLDER
 from pages.hall.lectures import Scene, read_lecture
 from pages.hall.projector import measure
@@ -28,7 +30,7 @@ from pages.kit.asking import computing_here
 from pages.kit.heavy import InParts, Part, Work
 from pages.kit.navigation import HALL
 from pages.language import ASSETS, strings
-from pages.link import Link
+from pages.link import Link, reading
 from pages.serving.inside_streamlit import hash_of_page
 from transformer_core.warm_process import ProcessDiedError
 
@@ -39,7 +41,7 @@ MOST_FIGURES = 2  # of a scene that names none
 LARGEST_MB = 15  # of all scenes
 EVERYBODYS = "0.0.0.0"  # an address at which nobody is at home
 ALIVE = ("matrix", "chips", "arcs", "architecture")  # components that need no server
-MODULES = ("components/kit", "hall/nodes", "hall/home")  # each after those that it imports
+MODULES = ("components/kit", "hall/nodes", "hall/figure", "hall/home")  # each after those that it imports
 Figure = dict[str, Any]
 
 
@@ -57,7 +59,9 @@ class TakenHome:
 
 
 @InParts
-def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", public: bool = True) -> Work[TakenHome]:
+def take_home(
+    *, lecture: str, name: str, language: str, answers: str = "{}", pictures: str = "{}", public: bool = True
+) -> Work[TakenHome]:
     """Return a lecture as one file that opens with no server.
 
     A scene whose page takes longer than a minute, or all memory, has no figures there.
@@ -66,18 +70,21 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", pu
         lecture: as it is written; name: of its folder.
         language: of the file.
         answers: in JSON, how often each answer was given, by scene; none where there was no class.
+        pictures: in JSON, what the class came to where every phone had a part, by scene; draws of the model stand for a
+            class where there was none.
         public: the file has what anybody may see; else it is for the one person at home, who may see all.
 
     Raises:
         LectureError: it cannot be read.
         ValueError: the file would be too large, or too many scenes take too long.
     """
-    read, answered = read_lecture(name, lecture), json.loads(answers)
+    read, answered, of_class = read_lecture(name, lecture), json.loads(answers), json.loads(pictures)
     scenes, size, slow = list[str](), 0, 0
     total = len(read.scenes) + 1
     for done, scene in enumerate(read.scenes):
         asked = {"lecture": lecture, "name": name, "language": language, "public": public, "number": done + 1}
         asked["answers"] = json.dumps(answered.get(str(done + 1), {}))
+        asked["picture"] = json.dumps(of_class.get(str(done + 1)))
         try:
             taken = yield Part(scene_at_home, asked, done, total, SECONDS_OF_A_SCENE)
         except ProcessDiedError:
@@ -95,12 +102,20 @@ def take_home(*, lecture: str, name: str, language: str, answers: str = "{}", pu
 
 
 def scene_at_home(
-    *, lecture: str, name: str, language: str, public: bool, number: int, answers: str, figures: bool = True
+    *,
+    lecture: str,
+    name: str,
+    language: str,
+    public: bool,
+    number: int,
+    answers: str,
+    picture: str = "null",
+    figures: bool = True,
 ) -> str:
     """Return in JSON what the file says of a scene: words, question, what was measured, the answers, and its figures.
 
     Args:
-        number: of the scene, from 1; answers: to this scene; figures: take them along.
+        number: of the scene, from 1; answers, picture: of this scene; figures: take them along.
         lecture, name, language, public: as of take_home.
     """
     read = read_lecture(name, lecture)
@@ -111,8 +126,22 @@ def scene_at_home(
             finding = measure(scene, scene.question, Link({**scene.state, "lang": language}))
         shown = scene_in_words(read, number, language) | {"finding": finding, "answers": json.loads(answers)}
         shown |= {"screen": scene.screen, "figures": _figures(scene, language) if figures else []}
-        shown |= {"sentences": scene.sentences}
+        shown |= {"sentences": scene.sentences, "picture": json.loads(picture)}
+        if scene.each is not None and shown["picture"] is None:
+            shown |= {"picture": _of_draws(scene, language), "alone": True}
     return json.dumps(shown, ensure_ascii=False)
+
+
+def _of_draws(scene: Scene, language: str) -> dict[str, Any] | None:
+    """Return the picture of a class that draws of the model stand for; None where it cannot be had."""
+    assert scene.each is not None
+    with reading(Link({**scene.state, "lang": language})):
+        try:
+            task = task_of(scene.each, scene.state, language, "file", stage=STAGES[-1])
+        except CannotAskError:
+            return None
+    assert task is not None  # it was computed here
+    return alone(task, 0, ())[1].sent()
 
 
 def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -> TakenHome:
@@ -123,7 +152,7 @@ def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -
         title=title,
         language=language,
         script=_script({figure["component"] for scene in shown for figure in scene["figures"]}),
-        style=(FOLDER / "home.css").read_text(encoding="utf-8"),
+        style="\n".join((FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in ("home", "figure")),
         data={"payload": base64.b64encode(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")).decode()},
     )
     return TakenHome(html, tuple(scene["title"] for scene in shown if not scene["figures"]))

@@ -4,6 +4,7 @@ Its place is in the link. Between two scenes a person may go anywhere and change
 """
 
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -18,12 +19,14 @@ from pages.kit.navigation import open_page
 from pages.kit.runs import newest_run
 from pages.kit.url import current, forget_all, keep
 from pages.language import language, plain, safe_text, t
+from pages.link import below_base
 from transformer_core.analysis.finding import Finding
 from transformer_core.analysis.questions import QUESTIONS, reads
 from transformer_core.prompt import Prompt
 from transformer_core.untrusted.bundle_files import BundleError
 
 FIRST_TOUR = "twelve_scenes"
+HEIGHT_OF_PART = 420  # pixels, of the part of one person alone
 NEWEST = "newest"  # in a scene's screen: the run that this visitor began last
 
 
@@ -61,6 +64,11 @@ def show_tour() -> None:
         scene, show = lecture.scenes[number - 1], st.markdown if own else show_prose
         if own:
             scene = _safe(scene)
+        if scene.each is not None:
+            show(scene.text)
+            place = urlencode({"lecture": lecture.name, "scene": number, "lang": language()})
+            st.iframe(f"{below_base('hall/alone')}?{place}", height=HEIGHT_OF_PART)
+            return
         if scene.question is None:
             show(scene.text)
             return

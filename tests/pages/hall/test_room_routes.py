@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from app import LIVE
 from pages.hall import room_routes as module
+from pages.hall.alone import alone_routes
 from pages.hall.projector import projector_routes
 from pages.kit.live import live_routes
 from pages.language import words
@@ -98,7 +99,7 @@ def test_a_right_code_passes_at_once_while_hundreds_guess(client: TestClient, mo
         right = await let_in(code)
         on.set()
         refused = await asyncio.gather(*wrong, return_exceptions=True)
-        return right, [error.status for error in refused if isinstance(error, module._RefusalError)]
+        return right, [error.status for error in refused if isinstance(error, module.RefusalError)]
 
     right, wrong = finished(ask())
     assert right == code
@@ -213,3 +214,65 @@ def test_a_phone_answers_no_faster_than_a_person_and_a_crowd_no_faster_than_the_
         False,
     ]
     assert len(module._answered) <= 2
+
+
+def test_a_phone_keeps_its_part_and_what_it_gave_whatever_it_sends_again(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_ANSWERS", 0.0)
+    opened = client.post("/room/open", json={"lecture": "you_are_the_model", "scene": 3}).json()
+    code, phone = opened["code"], {"Cookie": f"vitrine={signed('p' * 32)}"}
+
+    def asked(path: str, headers: dict[str, str] = phone, **body: object) -> tuple[int, dict]:
+        answer = client.post(f"/room/{code}/{path}", json={"scene": 3, **body}, headers=headers)
+        return answer.status_code, answer.json()
+
+    status, part = asked("part")
+    assert (status, part["round"], part["rounds"], part["ask"]["type"]) == (200, 0, 10, "text")
+    first = asked("give", round=0, said=["They", 0.9])
+    assert (first[1]["round"], len(first[1]["results"])) == (1, 1)
+    assert asked("give", round=0, said=["He", 0.1])[1] == first[1] == asked("part")[1]
+    for wrong in ({"round": 2, "said": ["a", 0.5]}, {"round": 99}, {"round": True}, {"said": ["a", 0.5]}, {"round": 1}):
+        assert asked("give", **wrong)[0] == 400, wrong
+    for said in ("<b>", ["a" * 25, 0.5], ["a", 7], {"a": []}, ["a\nb", 0.5]):
+        assert asked("give", round=1, said=said)[0] == 400, said
+    assert asked("part", headers={})[0] == 403
+    assert asked("part", scene=2)[0] == 409
+    assert asked("part", headers={"Cookie": f"vitrine={signed('q' * 32)}"})[1]["round"] == 0
+    state = module.rooms().state(code)
+    assert state is not None
+    assert len(state.parts) == 1
+    client.post(f"/room/{code}/step", json={"secret": opened["secret"], "scene": 3, "stage": "shown"})
+    assert asked("give", round=1, said=["saw", 0.9])[0] == 409
+    assert asked("part")[1]["round"] == 1
+
+
+def test_only_the_lecturer_moves_the_slider_and_only_within_its_bounds(client: TestClient, waited: list[float]) -> None:
+    opened = client.post("/room/open", json={"lecture": "you_are_the_model", "scene": 1}).json()
+    path, body = f"/room/{opened['code']}/slide", {"secret": opened["secret"], "scene": 1}
+    assert client.post(path, json={**body, "secret": "guessed", "value": 2}).status_code == 404
+    for value in (99, 0, "2", None, True, "1e9999"):
+        assert client.post(path, json={**body, "value": value}).status_code == 400
+    assert client.post(path, json={**body, "scene": 2, "value": 2}).status_code == 400
+    assert client.post(path, json={**body, "value": 2}).status_code == 200
+    state = module.rooms().state(opened["code"])
+    assert state is not None
+    assert state.slider == 2
+
+
+def test_one_person_alone_has_the_part_without_a_room(client: TestClient) -> None:
+    alone = TestClient(Starlette(routes=alone_routes()))
+    link = "/hall/alone?lecture=you_are_the_model&scene=1&lang=en"
+    page = alone.get(link)
+    assert page.status_code == 200
+    assert len(page.content) < 10_000
+    first = alone.post(link, json={"seat": 4, "sent": [], "value": 0.1}).json()
+    assert (first["part"]["round"], first["picture"]["people"]) == (0, 60)
+    drawn = alone.post(link, json={"seat": 4, "sent": [None] * 5}).json()
+    assert (drawn["part"]["ask"], drawn["picture"]["people"]) == (None, 61)
+    for body in ({}, {"seat": -1, "sent": []}, {"seat": 1, "sent": "x"}, {"seat": 9_999, "sent": []}):
+        assert alone.post(link, json=body).status_code == 400
+    cut = link.replace("scene=1", "scene=3")
+    assert alone.post(cut, json={"seat": 4, "sent": [{"a": 1}]}).status_code == 400
+    for missing in ("lecture=none&scene=1", "lecture=you_are_the_model&scene=99", "lecture=twelve_scenes&scene=1"):
+        assert alone.get(f"/hall/alone?{missing}").status_code == 404

@@ -99,7 +99,7 @@ def test_what_is_written_is_read_again() -> None:
         ("model=sentiment", "model=nobody", "screen has model='nobody', and there is no such model"),
         ("layer=0", "layer=one", "screen has layer='one', must be a whole number"),
         ("Two sentences. And one.\n", "", "it has no words"),
-        ("### Notes", "### Remarks", "### Remarks must be ### Question or ### Notes"),
+        ("### Notes", "### Remarks", "### Remarks must be ### Question, ### Each or ### Notes"),
         ("a_head_off", "a_hat_off", "measured: 'a_hat_off' must be one of verdict, "),
         ("&head=1", "", "a_head_off needs head, a whole number"),
         ("- flips: It flips.\n", "", "a question has its words, then 2 to 6 lines"),

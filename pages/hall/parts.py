@@ -1,0 +1,84 @@
+"""The parts of a room's phones: what a scene gives to each, and what the class came to so far."""
+
+from typing import Any
+
+from pages.hall.each.frame import Body, Given, Picture, Task
+from pages.hall.each.kinds import OF_KIND, CannotAskError, part_of, phone_of, task_of
+from pages.hall.rooms import RoomState
+from pages.link import Link, reading
+
+Answers = list[Any]
+
+
+def task_in(state: RoomState, *, stage: str | None = None, language: str | None = None) -> Task[Any] | None:
+    """Return the task of the scene that a room is at, None while what is exact is being computed.
+
+    Args:
+        state: at a scene that gives every phone a part.
+        stage: by default the room's; language: of the words, by default the room's.
+
+    Raises:
+        CannotAskError: it cannot be computed.
+    """
+    scene = state.lecture.scenes[state.scene - 1]
+    assert scene.each is not None
+    lang = language or state.language
+    who = f"{state.owner or 'home'} room {state.code} {state.scene}"
+    with reading(Link({**scene.state, "lang": lang}, state.owner)):
+        return task_of(scene.each, scene.state, lang, who, stage=stage or state.stage, setting=state.slider)
+
+
+def picture_in(state: RoomState, *, stage: str | None = None) -> Picture | None:
+    """Return what the class came to so far, None while what is exact is being computed.
+
+    Raises:
+        CannotAskError: it cannot be computed.
+    """
+    task = task_in(state, stage=stage)
+    if task is None:
+        return None
+    place = f"{state.code} {state.scene}"
+    given = [Given(phone_of(place, seat), number, said) for seat, number, said in state.parts]
+    return OF_KIND[task.each.kind].picture(task, given)
+
+
+def shown_of(state: RoomState) -> Body:
+    """Return what a browser shows of the class: its picture; or that it is pending, or the error in words."""
+    people = len({seat for seat, _, _ in state.parts})
+    known: Body = {"setting": state.slider, "given": len(state.parts), "people": people}
+    try:
+        picture = picture_in(state)
+    except CannotAskError as error:
+        return known | {"error": str(error)}
+    return known | ({"pending": True} if picture is None else {"picture": picture.sent()})
+
+
+def part_in(state: RoomState, seat: int, given: Answers, language: str) -> Body:
+    """Return a phone's part; or that it is pending, or the error in words."""
+    try:
+        task = task_in(state, language=language)
+    except CannotAskError as error:
+        return {"error": str(error)}
+    if task is None:
+        return {"pending": True}
+    return part_of(task, phone_of(f"{state.code} {state.scene}", seat), given)
+
+
+def taken_in(state: RoomState, seat: int, number: int, said: Any) -> Any:
+    """Return what is kept of what a phone sent in a round.
+
+    Raises:
+        BadPartError: it is nothing that its part takes.
+        CannotAskError: what is exact is not there.
+    """
+    task = task_in(state)
+    if task is None:
+        raise CannotAskError("what is exact is being computed")
+    kind = OF_KIND[task.each.kind]
+    return kind.take(task, phone_of(f"{state.code} {state.scene}", seat), number, said)
+
+
+def rounds_in(state: RoomState) -> int:
+    """Return how many rounds the scene's part has, 0 where it gives none."""
+    each = state.lecture.scenes[state.scene - 1].each
+    return 0 if each is None else OF_KIND[each.kind].rounds(each)
