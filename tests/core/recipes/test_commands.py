@@ -1,7 +1,5 @@
 """Recipes as commands: a quick run of each writes a bundle whose cards say what is measured, again and after a stop."""
 
-import csv
-import gzip
 import io
 import json
 import math
@@ -18,15 +16,12 @@ import pytest
 import torch
 
 from tests.helpers import nightly_but
-from tests.helpers.engine import separable
+from tests.helpers.recipe_data import CAPTIONS, CHINESE, GERMAN, SHAKESPEARE, write_data
 from tests.helpers.verses import verse
-from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
-from transformer_core.config import ModelConfig
 from transformer_core.evaluation.evaluate import evaluate
 from transformer_core.evaluation.gpt import measure_poems
 from transformer_core.measured import Trained, write_measured
-from transformer_core.models import Gpt
 from transformer_core.models.recurrent import RecurrentLm
 from transformer_core.recipes import (
     bert,
@@ -40,17 +35,8 @@ from transformer_core.recipes import (
     translation,
 )
 from transformer_core.recipes.texts import Say, read_opinions
-from transformer_core.text import Tokenizer
 from transformer_core.untrusted.tables.labelled import read_labelled, write_labelled
 
-ANIMALS, PLACES = ("dog", "cat", "bird", "horse", "fish"), ("river", "house", "tree", "hill", "road", "park")
-CAPTIONS = [f"A {animal} is near the {place} ." for animal in ANIMALS for place in PLACES]
-FRENCH = [f"Un {animal} est près du {place} ." for animal in ANIMALS for place in PLACES]
-GERMAN = [f"Ein {animal} ist nahe bei {place} ." for animal in ANIMALS for place in PLACES]
-CHINESE = [f"{animal}在{place}旁邊。" for animal in ANIMALS for place in PLACES]
-STORY = "Once there was a dog. It ran to the hill. It saw a bird! The bird flew away."
-SHAKESPEARE = "to be, or not to be: that is the question\n" * 120
-SUBJECTS = ("books", "takeaway", "hotels", "hotels2", "phones")
 RECIPES = {
     **{pair: (translation.main, [pair]) for pair in translation.PAIRS},
     "seq2seq": (seq2seq.main, []),
@@ -66,45 +52,10 @@ RECIPES = {
 NEEDS = {"gpt-poem": "pypinyin", "zh-en": "opencc", "en-zh": "opencc"}
 
 
-def write(path: Path, lines) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.write("".join(f"{line}\n" for line in lines))
-
-
-def write_table(path: Path, *rows: tuple) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
     """Return a folder with tiny data of every recipe."""
-    folder = tmp_path_factory.mktemp("data")
-    for name, times in (("train", 7), ("val", 1), ("test_2016_flickr", 1)):  # three steps of training
-        for language, lines in (("en", CAPTIONS), ("fr", FRENCH), ("de", GERMAN)):
-            write(folder / f"{name}.{language}.gz", lines * times)
-    rows = [json.dumps({"en": en, "zh": zh}) for en, zh in zip(CAPTIONS, CHINESE, strict=True)]
-    for name in ("train", "val"):
-        write(folder / f"en-zh.{name}.jsonl.gz", rows)
-        write(folder / f"tinystories.{name}.jsonl.gz", [json.dumps({"text": STORY})] * 4)
-    for number in range(1, 6):
-        write(folder / f"captions.{number}.en.gz", [f"{caption[:-2]} {number} ." for caption in CAPTIONS])
-    write(folder / "captions.val.en.gz", CAPTIONS)
-    write(folder / "shakespeare.txt.gz", SHAKESPEARE.splitlines())
-    write(folder / gpt_poem.TRAIN, verse(gpt_poem.POEMS_FOR_CHOICE + 100, 0))
-    write(folder / gpt_poem.TEST, verse(30, 1))
-    worlds = [[(example.text, example.label, 1) for example in separable(300, seed=seed)] for seed in range(3)]
-    worlds[1] += [(text.split()[0], label, 0) for text, label, _ in worlds[1][:20]]
-    for name, world in zip((sentiment.REVIEWS, sentiment.PHRASES, sentiment.PRODUCTS), worlds, strict=True):
-        write_table(folder / name, ("text", "label", "sentence"), *world)
-    own = [(example.text, example.label, SUBJECTS[place % 5]) for place, example in enumerate(separable(600))]
-    write_table(folder / sentiment.CHINESE_REVIEWS, ("text", "label", "category"), *own)
-    tokenizer = Tokenizer.train("character", [SHAKESPEARE], vocab_size=100, min_frequency=1, template="none")
-    config = ModelConfig(vocab_size=tokenizer.vocab_size, d_model=16, n_heads=2, d_ff=16, n_layers=1, max_len=32)
-    save(Bundle("gpt-char", Gpt(config), tokenizer), folder / "beside" / "gpt-char")
-    return folder
+    return write_data(tmp_path_factory.mktemp("data"))
 
 
 def run(name: str, data: Path, folder: Path, *more: str) -> int:

@@ -227,7 +227,9 @@ def test_the_shipped_cards_say_what_recipes_write(name: str, language: str, file
         own = next(text for kind in reversed(KINDS[name]) if (text := texts.get(f"{kind}.{part}")))
         assert re.search(pattern(own), card, re.DOTALL), part
     limits = [pattern(text) for kind in KINDS[name] if (text := texts.get(f"{kind}.limits"))]
-    assert re.search("\n\n" + "\n".join(limits) + "\n$", card)
+    own, heading, _ = card.partition(f"\n\n{texts['lens.heading']}\n")
+    assert re.search("\n\n" + "\n".join(limits) + "\n$", f"{own}\n" if heading else card)
+    assert not heading or re.search("\n\n" + pattern(texts["lens"]) + "\n$", card, re.DOTALL)
 
 
 def test_a_text_is_said_in_the_language_of_the_card() -> None:
