@@ -45,7 +45,7 @@ def show_lens_measured(view: View) -> None:
     """
     rows, kinds = view.bundle.measured.lens, (view.bundle.kind,)
     if view.bundle.lens is None:
-        said = t("lens.none", name=plain(view.bundle.name))
+        said = t("lens.needs_trained", name=plain(view.bundle.name))
         offer_model(said, kinds, name=first_model(language(), kinds), key="lens_offer")
         return
     prose, table = st.columns(2, gap="large")

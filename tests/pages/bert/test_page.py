@@ -21,6 +21,7 @@ from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import each_hidden, fill_in
 from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
 from transformer_core.analysis.bert.sentence_pairs import pair_verdict, segment_rows, without_segments, words_of_pair
+from transformer_core.analysis.lens import Through
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
@@ -119,9 +120,10 @@ def test_the_hardest_word_is_shown_after_a_prediction() -> None:
     assert f"{found.share_first:.0%}" in told(app)
 
 
-def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction() -> None:
-    app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true")
-    found = by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(2, 5), place=5)
+@pytest.mark.parametrize("lens", ["logit", "tuned"])
+def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction(lens: Through) -> None:
+    app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true", lens=lens)
+    found = by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(2, 5), place=5, through=lens)
     assert f"({percent(found.probabilities[-1, 0])})" in asks(app)[0].label
     said = words("en")["bert.settled_measured"].partition("{rank}")[0]
     assert said not in told(app)
@@ -129,7 +131,7 @@ def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction() -> 
     assert words("en")["try.right"] in told(app)
     assert f"{said}{found.ranks[0, 0]:,}" in told(app)
     asks(app)[1].set_value("few").run()
-    each = each_by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13))
+    each = each_by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), through=lens)
     counted = {"early": int((each.settled < 2).sum()), "count": len(each.places)}
     assert words("en")["bert.settled_counted"].format(**counted) in told(app)
 

@@ -250,7 +250,7 @@ def test_a_model_without_a_tuned_lens_says_so_and_offers_one_that_has(monkeypatc
     bundle = open_bundle(MODEL)
     monkeypatch.setattr(header, "open_bundle", lambda name: replace(bundle, lens=None))
     app = opened("lens", lens="tuned")
-    assert words("en")["lens.none"].format(name=MODEL) in [one.value for one in app.info]
+    assert words("en")["lens.needs_trained"].format(name=MODEL) in [one.value for one in app.info]
     assert "logit lens" not in [one.label for one in app.button_group]
     assert logit_lens(**asked(), first=1, count=24).answers
 
