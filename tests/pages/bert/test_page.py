@@ -21,7 +21,6 @@ from transformer_core.analysis.bert.layers import by_layer, each_by_layer
 from transformer_core.analysis.bert.masked_words import each_hidden, fill_in
 from transformer_core.analysis.bert.masking_recipe import masking_recipe, three_ways
 from transformer_core.analysis.bert.sentence_pairs import pair_verdict, segment_rows, without_segments, words_of_pair
-from transformer_core.analysis.lens import Through
 from transformer_core.bundle import Bundle, save
 from transformer_core.config import ModelConfig
 from transformer_core.models import Bert
@@ -120,10 +119,9 @@ def test_the_hardest_word_is_shown_after_a_prediction() -> None:
     assert f"{found.share_first:.0%}" in told(app)
 
 
-@pytest.mark.parametrize("lens", ["logit", "tuned"])
-def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction(lens: Through) -> None:
-    app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true", lens=lens)
-    found = by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(2, 5), place=5, through=lens)
+def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction() -> None:
+    app = opened("layers", bert_hidden="2.5", bert_mask="5", bert_each_layer_open="true")
+    found = by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), hidden=(2, 5), place=5)
     assert f"({percent(found.probabilities[-1, 0])})" in asks(app)[0].label
     said = words("en")["bert.settled_measured"].partition("{rank}")[0]
     assert said not in told(app)
@@ -131,9 +129,21 @@ def test_the_stage_from_which_the_answer_leads_is_shown_after_a_prediction(lens:
     assert words("en")["try.right"] in told(app)
     assert f"{said}{found.ranks[0, 0]:,}" in told(app)
     asks(app)[1].set_value("few").run()
-    each = each_by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13), through=lens)
+    each = each_by_layer(prompt=Prompt(open_bundle(MODEL), TEXT, 13))
     counted = {"early": int((each.settled < 2).sum()), "count": len(each.places)}
     assert words("en")["bert.settled_counted"].format(**counted) in told(app)
+
+
+def test_the_tuned_lens_is_a_switch_with_what_it_changes_beside_it() -> None:
+    app = opened("layers", model="bert", lens="tuned", bert_hidden="2", bert_mask="2")
+    bundle = open_bundle("bert")
+    prompt = Prompt(bundle, TEXT, len(bundle.tokenizer.encode(TEXT)))
+    found = by_layer(prompt=prompt, hidden=(2,), place=2, through="tuned")
+    asks(app)[0].set_value(str(found.settled)).run()
+    assert words("en")["try.right"] in told(app)
+    assert percent(found.best_probabilities[1, 0]) in told(app)
+    for row in bundle.measured.lens:
+        assert f"| {row.logit:.2f} | {row.tuned:.2f} |" in told(app)
 
 
 def test_the_sentences_are_swapped() -> None:
