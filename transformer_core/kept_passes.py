@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from cachetools import LRUCache
-from torch import Tensor, nn
+from torch import nn
 
-from transformer_core.packed_linear import optimizer_steps
+from transformer_core.packed_linear import version_of
 from transformer_core.untrusted.archives import MB
 
 MOST, MOST_BYTES, MOST_BYTES_OF_ONE = 64, 64 * MB, 8 * MB
@@ -32,18 +32,16 @@ S = TypeVar("S", bound=Sized)
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """What a pass returned, and the weights that it had: each with its version, and the optimizers' steps till then."""
+    """What a pass returned, and the weights that it had, each with its version."""
 
     made: Any
-    weights: tuple[tuple[weakref.ref[nn.Parameter], int], ...]
-    steps: int
+    weights: tuple[tuple[weakref.ref[nn.Parameter], tuple[int, int]], ...]
 
     def is_of(self, model: nn.Module) -> bool:
         """Tell whether the model has these weights still; writing through ``weight.data`` escapes it."""
         now = list(model.parameters())
-        same = len(now) == len(self.weights) and self.steps == optimizer_steps()
-        return same and all(
-            kept() is weight and version == _version(weight)
+        return len(now) == len(self.weights) and all(
+            kept() is weight and version == version_of(weight)
             for (kept, version), weight in zip(self.weights, now, strict=True)
         )
 
@@ -73,14 +71,9 @@ def kept_pass(model: nn.Module, about: Hashable, compute: Callable[[], S]) -> S:
         found = _kept.get(question)
         if found is not None and found.is_of(model):
             return found.made
-    weights = tuple((weakref.ref(weight), _version(weight)) for weight in model.parameters())
-    steps = optimizer_steps()
-    kept = _Kept(compute(), weights, steps)
+    weights = tuple((weakref.ref(weight), version_of(weight)) for weight in model.parameters())
+    kept = _Kept(compute(), weights)
     if kept.made.nbytes <= MOST_BYTES_OF_ONE:
         with _lock:
             _kept[question] = kept
     return kept.made
-
-
-def _version(weight: Tensor) -> int:
-    return 0 if weight.is_inference() else weight._version

@@ -16,20 +16,20 @@ PACKING = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_l
 _multiply = torch.ops.mkldnn._linear_pointwise.default if PACKING else None
 _PACK_FOR_ROWS = 128
 PACKED_FROM, PACKED_TO = 500_000, 64_000_000  # entries of a weight: packing costs more than it saves, or much memory
-_optimizer_steps = 0
 # oneDNN and torch's layer above it keep what they prepared for each number of rows, about 1 MB each: by default 1,024.
 for _kept in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_kept, "32")
 
 
-def _count_step(*_: object) -> None:
-    global _optimizer_steps
-    _optimizer_steps += 1
+def _count_step(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            weight.optimizer_steps = getattr(weight, "optimizer_steps", 0) + 1
 
 
-def optimizer_steps() -> int:
-    """Return how many steps optimizers of this process have made."""
-    return _optimizer_steps
+def version_of(weight: Tensor) -> tuple[int, int]:
+    """Return what differs once a weight was changed: its version, and how many steps optimizers made of it."""
+    return 0 if weight.is_inference() else weight._version, getattr(weight, "optimizer_steps", 0)
 
 
 register_optimizer_step_post_hook(_count_step)  # a fused optimizer bypasses the version counter
@@ -50,11 +50,11 @@ class Linear(nn.Linear):
     """nn.Linear with the same parameters, state and results; only its speed in inference mode on a CPU differs.
 
     The packed copy is remade when the weight is replaced or changed in place (torch's version counter tells), and
-    after every step of an optimizer; writing through ``weight.data`` bypasses both, so use ``torch.no_grad()`` and
-    the weight itself.
+    after every step of an optimizer that has it; writing through ``weight.data`` bypasses both, so use
+    ``torch.no_grad()`` and the weight itself.
     """
 
-    _packed: tuple[weakref.ref, tuple[int, int, int], Tensor] | None = None
+    _packed: tuple[weakref.ref, tuple[int, tuple[int, int]], Tensor] | None = None
 
     def forward(self, input: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
@@ -67,7 +67,7 @@ class Linear(nn.Linear):
 
     def _packed_weight(self, weight: Tensor) -> Tensor:
         packed = self._packed
-        stamp = (weight.data_ptr(), weight._version, _optimizer_steps)
+        stamp = (weight.data_ptr(), version_of(weight))
         if packed is None or packed[0]() is not weight or packed[1] != stamp:
             layout = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _PACK_FOR_ROWS)
             packed = self._packed = (weakref.ref(weight), stamp, layout)

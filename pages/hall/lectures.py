@@ -105,8 +105,8 @@ class Scene:
     Args:
         page: the page's name; state: what its link says.
         text, notes: Markdown; the notes are the lecturer's alone.
-        figure: what the projector shows of the screen: names of pictures on the page, and "verdict", "lines", "chart",
-            "chart2" for what has none; "" for the largest one.
+        figure: what the projector shows of the screen: names of pictures on the page, NAME of a container with the key
+            figure_NAME, and "verdict", "lines", "formula", "chart", "chart2" for what has none; "" for the largest one.
         left_open: which figures the question leaves open, since they do not answer it, by the same names ("chart" are
             all charts); everything else that the part computes is covered until it is answered.
     """

@@ -39,6 +39,9 @@ PARTS = {
     "bert.fill": (0, 1),
     "gpt.next": (0, 2),
     "gpt.draw": (0, 2),
+    "gpt.why": (0, 1),
+    "encoder.sum": (0, 1),
+    "one_step.step": (2, 0),
 }  # how many versions of matrices follow a key, and how many charts and verdicts
 
 CHOSEN = {"masks.paint": {"masks_preset": "everything"}}  # under a causal mask [CLS], and so the verdict, stays

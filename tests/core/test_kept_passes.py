@@ -82,6 +82,9 @@ def test_other_weights_are_another_pass():
     ours(torch.ones(1, 2)).sum().backward()
     torch.optim.AdamW(ours.parameters(), fused=True).step()
     assert kept_pass(ours, "a", make).number == 4
+    other = copy.deepcopy(ours)
+    other(torch.ones(1, 2)).sum().backward()
+    torch.optim.AdamW(other.parameters(), fused=True).step()  # of others' weights, as One step does at every key
     assert kept_pass(ours, "a", make).number == 4
 
 
@@ -214,6 +217,16 @@ def test_follows_an_optimizer(optimizer):
         steps.step()
         follows(layer, x)
     assert not torch.allclose(packed_result(layer, x), before)
+
+
+def test_keeps_its_copy_while_others_learn():
+    layer, other, x = Linear(6, 4), Linear(6, 4), torch.randn(3, 6)
+    packed_result(layer, x)
+    packed = layer._packed
+    other(x).sum().backward()
+    torch.optim.AdamW(other.parameters(), fused=True).step()
+    packed_result(layer, x)
+    assert layer._packed is packed
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

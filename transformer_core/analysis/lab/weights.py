@@ -4,7 +4,6 @@ Pruning by size: Han et al. 2015, section 3; rounding to n bits: Jacob et al. 20
 low rank: Eckart and Young 1936.
 """
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -25,9 +24,19 @@ Stroke = tuple[float, tuple[Block, ...]]  # the number written, and where
 
 
 def sharing_copy(model: nn.Module) -> nn.Module:
-    """Return a model of its own that shares every parameter and buffer with another one."""
-    shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-    return copy.deepcopy(model, shared)
+    """Return a model of its own that shares every parameter and buffer with another one, and all that is no module."""
+    made: dict[int, nn.Module] = {}
+
+    def copied(module: nn.Module) -> nn.Module:
+        if id(module) not in made:
+            other = made[id(module)] = object.__new__(type(module))
+            other.__dict__ = {
+                name: value.copy() if isinstance(value, dict) else value for name, value in vars(module).items()
+            }
+            other._modules = {name: one if one is None else copied(one) for name, one in module._modules.items()}
+        return made[id(module)]
+
+    return copied(model)
 
 
 def with_weights(model: nn.Module, changed: Mapping[str, Tensor]) -> nn.Module:
@@ -40,7 +49,7 @@ def with_weights(model: nn.Module, changed: Mapping[str, Tensor]) -> nn.Module:
         return model
     named = dict(model.named_parameters())
     for name, tensor in changed.items():
-        require_parameter(model, name)
+        _require(named, name)
         if tensor.shape != named[name].shape:
             raise ValueError(f"changed[{name!r}] has shape {tuple(tensor.shape)}, needed {tuple(named[name].shape)}")
     other = sharing_copy(model)
@@ -58,7 +67,10 @@ def require_parameter(model: nn.Module, name: str) -> Tensor:
     Raises:
         ValueError: there is none.
     """
-    named = dict(model.named_parameters())
+    return _require(dict(model.named_parameters()), name)
+
+
+def _require(named: Mapping[str, Tensor], name: str) -> Tensor:
     if name not in named:
         raise ValueError(f"parameter={name!r} must be one of the model's, such as {next(iter(named))!r}")
     return named[name]
