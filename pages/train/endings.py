@@ -7,6 +7,8 @@ from pages.kit.charts import show_chart
 from pages.kit.number_format import minus, significant
 from pages.kit.url import keep
 from pages.language import joined, plain, strings, t
+from pages.serving.limits import limits
+from pages.train.data import begin_with
 from pages.train.figures import range_chart
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.early_stopping import Watched, watch
@@ -81,6 +83,13 @@ def _end_words(found: RangeTest, training: TrainConfig, status: Status) -> str:
     return t(f"range.{found.end}", **numbers)
 
 
+def _train_at(run: str, rate: float) -> None:
+    """Fill the form with a run's settings, without its range test and with this rate."""
+    begin_with(run, None)
+    keep("range_test", "off", "")
+    keep("learning_rate", repr(rate), "")
+
+
 def show_range_test(store: RunStore) -> None:
     """Show the loss of a range test against its learning rate, and say what it shows."""
     curves, status = store.curves(), store.status()
@@ -102,5 +111,9 @@ def show_range_test(store: RunStore) -> None:
         chart = range_chart(found.rates, found.losses, found.smoothed, marks, said)
         answer = Answer(found, read_range_test, {}, repeatable=False)
         show_chart(chart, answer, key="range_chart", stem="range_test", label=t("range.label"))
+        if found.fall == "falls" and not limits().read_only:
+            rate = float(f"{found.steepest:.1g}")
+            word = t("range.train", rate=significant(rate))
+            st.button(word, icon=":material/tune:", key="range_train", on_click=_train_at, args=(store.id, rate))
         if found.fall != "short":
             st.caption(t("range.note", window=found.window, clear=_nats(found.clear)))

@@ -142,6 +142,7 @@ def test_a_live_run_is_followed_until_a_hand_moves_and_again_when_asked(page: Pa
     stage.shown["runone01"] = 8
     wait_frame(page, 7)
     expect(page.locator(".vf-state")).to_have_text("finished, 240 steps in 48 s")
+    expect(page.locator(".vf-ridges .vf-note")).to_contain_text("recorded before Vitrine kept histograms")
     expect(page.get_by_role("button", name="live")).to_be_hidden()
 
 

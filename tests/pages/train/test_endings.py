@@ -80,6 +80,12 @@ def test_the_page_of_a_range_test_shows_its_chart_and_nothing_of_what_it_learned
     assert word["range.falls"].split("**")[0] in said
     assert word["result.held_out"] not in said
     assert len(app.get("vega_lite_chart")) == 1
+    found = read_range_test(RATES, FALLING, ended_early=False)
+    app.button(key="range_train").click().run()
+    assert not app.exception
+    asked = app.query_params
+    assert (asked["branch"], asked["range_test"]) == (store.id, "off")
+    assert float(asked["learning_rate"]) == float(f"{found.steepest:.1g}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
