@@ -1,0 +1,221 @@
+"""A Ray cluster as the bridge sees it; the one module that imports ray, which is optional (requirements-ray.txt).
+
+Each run is a detached, named actor: Ray queues and places it, and it outlives whoever asked for it.
+"""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_core.device import CORES
+from transformer_core.kept import PROJECT
+from transformer_core.training.runs.cluster.remote_run import RemoteRun
+from transformer_core.training.runs.errors import RunError, without_paths, words_of
+from transformer_core.training.runs.store.records import Shortage
+
+ADDRESS, CPUS, GPUS = "RAY_ADDRESS", "VITRINE_RUN_CPUS", "VITRINE_RUN_GPUS"
+NAMESPACE = "vitrine"
+PATIENCE_WITH_PORT = 3.0
+CALLS_AT_ONCE, MOST_WORDS = 4, 300
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}  # as a worker process has
+LEFT_AT_HOME = ("/*", "!/transformer_core", "!/assets", "/assets/*", "!/assets/corpora", "__pycache__")
+
+
+class GoneError(RunError):
+    """What computed a run is gone: killed, or its node is."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run takes of a cluster.
+
+    Args:
+        cpus: processors; gpus: cards, or a part of one.
+    """
+
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    @classmethod
+    def set_here(cls) -> "Resources":
+        """Return what VITRINE_RUN_CPUS and VITRINE_RUN_GPUS say.
+
+        Raises:
+            RunError: one of them is not a number that may be.
+        """
+        return cls(_number(CPUS, 1.0, 0.1, 256.0), _number(GPUS, 0.0, 0.0, 16.0))
+
+
+def _number(variable: str, default: float, least: float, most: float) -> float:
+    value = os.environ.get(variable)
+    if not value:
+        return default
+    with suppress(ValueError):
+        if least <= float(value) <= most:
+            return float(value)
+    raise RunError(f"{variable}={value!r:.50} must be a number from {least:g} to {most:g}")
+
+
+class RayCluster:
+    """A connection to the cluster at RAY_ADDRESS, made when it is first needed; any thread may use it.
+
+    Raises:
+        RunError: all methods raise it where no cluster can be reached; those that take a handle raise GoneError where
+            what it stands for is gone.
+    """
+
+    def __init__(self) -> None:
+        self._connected: Any = None
+        self._turn = threading.Lock()
+
+    def connect(self) -> None:
+        """Connect, unless that is done.
+
+        Raises:
+            RunError: ray is not installed, no cluster can be reached, or it has other versions.
+        """
+        with self._turn:
+            if self._connected is None:
+                self._connected = _connected()
+
+    @property
+    def _ray(self) -> Any:
+        self.connect()
+        return self._connected
+
+    def submit(self, name: str, resources: Resources, *parts: Any) -> Any:
+        """Ask for a RemoteRun under a name; return its handle at once, while Ray looks for a place.
+
+        Args:
+            name: no other has it.
+            resources: that it takes.
+            parts: what a RemoteRun is made of.
+        """
+        ray, kind = self._ray, {"lifetime": "detached", "max_concurrency": CALLS_AT_ONCE}
+        with _in_words_of(ray):
+            return ray.remote(RemoteRun).options(name=name, **kind, **_options(resources)).remote(*parts)
+
+    def attach(self, name: str) -> Any:
+        """Return the handle of what was submitted under a name."""
+        ray = self._ray
+        with _in_words_of(ray):
+            try:
+                return ray.get_actor(name, namespace=NAMESPACE)
+            except ValueError:
+                raise GoneError("what computed the run is gone from the cluster") from None
+
+    def call(self, handle: Any, method: str, *given: Any) -> Any:
+        """Ask what a handle stands for to do something; return what `answer` waits for."""
+        with _in_words_of(self._ray):
+            return getattr(handle, method).remote(*given)
+
+    def compute(self, function: Callable[..., Any], resources: Resources, *given: Any) -> Any:
+        """Have a function called somewhere on the cluster; return what `answer` waits for."""
+        ray = self._ray
+        with _in_words_of(ray):
+            return ray.remote(function).options(max_retries=0, **_options(resources)).remote(*given)
+
+    def answer(self, asked: Any, patience: float) -> Any:
+        """Return what was answered.
+
+        Raises:
+            TimeoutError: nothing within so many seconds.
+            RunError: that is the answer.
+        """
+        ray = self._ray
+        with _in_words_of(ray):
+            try:
+                return ray.get(asked, timeout=patience)
+            except ray.exceptions.GetTimeoutError:
+                raise TimeoutError from None
+
+    def cancel(self, asked: Any) -> None:
+        """Let go of what was asked for and is not needed any more."""
+        with suppress(Exception):
+            self._ray.cancel(asked, force=True)
+
+    def kill(self, handle: Any) -> None:
+        """End what a handle stands for, whether it computes or waits for a place."""
+        with suppress(Exception):
+            self._ray.kill(handle)
+
+    def shortage(self, needs: Resources) -> Shortage:
+        """Return what a run needs and what of it the cluster has."""
+        ray, wanted = self._ray, ("CPU", "GPU") if needs.gpus else ("CPU",)
+        with _in_words_of(ray):
+            whole, free = ray.cluster_resources(), ray.available_resources()
+        free, whole = ({name: found.get(name, 0.0) for name in wanted} for found in (free, whole))
+        return Shortage(_listed({"CPU": needs.cpus, "GPU": needs.gpus}), _listed(free), _listed(whole))
+
+
+def _listed(resources: Mapping[str, float]) -> str:
+    """Return resources as Ray names them."""
+    return ", ".join(f"{round(count, 2):g} {name}" for name, count in resources.items() if count) or "0 CPU"
+
+
+def _options(resources: Resources) -> dict[str, Any]:
+    cores = {CORES: str(max(1, int(resources.cpus)))}
+    return {"num_cpus": resources.cpus, "num_gpus": resources.gpus, "runtime_env": {"env_vars": ENVIRONMENT | cores}}
+
+
+def _connected() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise RunError("ray is not installed; pip install -r requirements-ray.txt, or unset VITRINE_RUNNER") from None
+    address = os.environ.get(ADDRESS) or "auto"
+    _require_listening(address)
+    sent = {"working_dir": str(PROJECT), "excludes": list(LEFT_AT_HOME)}
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+    try:
+        ray.init(
+            address=address, namespace=NAMESPACE, runtime_env=sent, log_to_driver=False, logging_level=logging.ERROR
+        )
+    except (Exception, SystemExit) as error:
+        ray.shutdown()
+        raise RunError(f"the Ray cluster at {address} cannot be used: {_first_line(error)}") from None
+    return ray
+
+
+def _require_listening(address: str) -> None:
+    """Raise RunError where nothing listens at an address; Ray itself would try for minutes, and end the process."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), PATIENCE_WITH_PORT).close()
+    except OSError as error:
+        raise RunError(f"no Ray cluster can be reached at {address} ({ADDRESS}): {error.strerror or error}") from None
+
+
+@contextmanager
+def _in_words_of(ray: Any) -> Iterator[None]:
+    """Turn Ray's errors into RunErrors; what a RemoteRun raised is one already."""
+    try:
+        yield
+    except (RunError, TimeoutError):
+        raise
+    except ray.exceptions.ActorUnavailableError as error:
+        raise RunError(f"the run's node does not answer: {_first_line(error)}") from None
+    except ray.exceptions.RayActorError as error:
+        raise GoneError(f"Ray says: {_reason(error)}") from None
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        raise RunError(words_of(cause) if isinstance(cause, Exception) else _first_line(error)) from None
+    except Exception as error:
+        raise RunError(f"the Ray cluster fails: {_first_line(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Return Ray's reason why an actor is gone, which stands at the end of its message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
+    return without_paths(" ".join(lines))[:MOST_WORDS]
+
+
+def _first_line(error: BaseException) -> str:
+    return without_paths(str(error).strip().partition("\n")[0])[:MOST_WORDS] or type(error).__name__
