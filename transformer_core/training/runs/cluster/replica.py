@@ -334,4 +334,3 @@ def _whole(table: sqlite3.Connection) -> Iterator[None]:
     finally:
         if table.in_transaction:
             table.execute("ROLLBACK")
-
