@@ -5,12 +5,17 @@ Another way is one more class here: its runner, and how a worker of it is killed
 
 import os
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.ray_nodes import cluster
 from tests.helpers.tiny_runs import BAD_SEED, COMMAND, SPEC, in_state, own_curve, stored_curve, wait_for
+from transformer_core.training.runs.cluster.placed import placed
+from transformer_core.training.runs.cluster.ray_cluster import ADDRESS
+from transformer_core.training.runs.cluster.ray_runner import RayRunner
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.queue import MOST_RUNS
@@ -19,6 +24,7 @@ from transformer_core.training.runs.runner import Runner
 from transformer_core.training.runs.store.database import worker_of
 from transformer_core.training.runs.store.run_store import RunStore
 
+BRIDGE = (sys.executable, "-m", "tests.helpers.ray_bridge")
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8))  # 24 steps, 5 frames
 LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))
 
@@ -35,13 +41,34 @@ class Processes:
         os.kill(wait_for(lambda: worker_of(store.folder)), signal.SIGKILL)
 
 
-COMPUTING = {"processes": Processes}
+class OnRay:
+    """A Ray cluster of one processor, on which one computes at a time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+        monkeypatch.setenv(ADDRESS, address)
+        self.runner: Runner = RayRunner(BRIDGE)
+
+    def kill(self, store: RunStore) -> None:
+        """Kill what computes a run, on its node."""
+        note = wait_for(lambda: (note := placed(store.folder)) and note.pid and note)
+        os.kill(int(note.pid), signal.SIGKILL)
 
 
-@pytest.fixture(params=COMPUTING)
+@pytest.fixture(scope="module")
+def one_processor():
+    """The address of a cluster."""
+    pytest.importorskip("ray", reason="ray is not installed (requirements-ray.txt)")
+    with cluster(1) as address:
+        yield address
+
+
+@pytest.fixture(params=["processes", "ray"])
 def computing(request: pytest.FixtureRequest, workers, monkeypatch: pytest.MonkeyPatch):
     """A way to compute runs."""
-    made = COMPUTING[request.param](monkeypatch)
+    if request.param == "ray":
+        made = OnRay(monkeypatch, request.getfixturevalue("one_processor"))
+    else:
+        made = Processes(monkeypatch)
     yield made
     made.runner.close()
 

@@ -18,7 +18,6 @@ from transformer_core.training.runs.store.records import Estimate, Presence, Req
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import RunSpec
 
-
 CHOICE = "VITRINE_RUNNER"
 
 

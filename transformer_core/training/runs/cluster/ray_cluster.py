@@ -26,6 +26,10 @@ ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "CUBLAS_WORKSPACE_CONFIG": ":4096:8
 LEFT_AT_HOME = ("/*", "!/transformer_core", "!/assets", "/assets/*", "!/assets/corpora", "__pycache__")
 
 
+class UnreachableError(RunError):
+    """The cluster cannot be used now."""
+
+
 class GoneError(RunError):
     """What computed a run is gone: killed, or its node is."""
 
@@ -65,8 +69,8 @@ class RayCluster:
     """A connection to the cluster at RAY_ADDRESS, made when it is first needed; any thread may use it.
 
     Raises:
-        RunError: all methods raise it where no cluster can be reached; those that take a handle raise GoneError where
-            what it stands for is gone.
+        UnreachableError: all methods raise it where the cluster cannot be used; those that take a handle raise
+            GoneError where what it stands for is gone.
     """
 
     def __init__(self) -> None:
@@ -77,7 +81,7 @@ class RayCluster:
         """Connect, unless that is done.
 
         Raises:
-            RunError: ray is not installed, no cluster can be reached, or it has other versions.
+            UnreachableError: ray is not installed, no cluster can be reached, or it has other versions.
         """
         with self._turn:
             if self._connected is None:
@@ -167,7 +171,9 @@ def _connected() -> Any:
     try:
         import ray
     except ImportError:
-        raise RunError("ray is not installed; pip install -r requirements-ray.txt, or unset VITRINE_RUNNER") from None
+        raise UnreachableError(
+            "ray is not installed; pip install -r requirements-ray.txt, or unset VITRINE_RUNNER"
+        ) from None
     address = os.environ.get(ADDRESS) or "auto"
     _require_listening(address)
     sent = {"working_dir": str(PROJECT), "excludes": list(LEFT_AT_HOME)}
@@ -178,37 +184,39 @@ def _connected() -> Any:
         )
     except (Exception, SystemExit) as error:
         ray.shutdown()
-        raise RunError(f"the Ray cluster at {address} cannot be used: {_first_line(error)}") from None
+        raise UnreachableError(f"the Ray cluster at {address} cannot be used: {_first_line(error)}") from None
     return ray
 
 
 def _require_listening(address: str) -> None:
-    """Raise RunError where nothing listens at an address; Ray itself would try for minutes, and end the process."""
+    """Raise UnreachableError where nothing listens; Ray itself would try for minutes, and end the process."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if not port.isdecimal():
         return
     try:
         socket.create_connection((host, int(port)), PATIENCE_WITH_PORT).close()
     except OSError as error:
-        raise RunError(f"no Ray cluster can be reached at {address} ({ADDRESS}): {error.strerror or error}") from None
+        raise UnreachableError(
+            f"no Ray cluster can be reached at {address} ({ADDRESS}): {error.strerror or error}"
+        ) from None
 
 
 @contextmanager
 def _in_words_of(ray: Any) -> Iterator[None]:
-    """Turn Ray's errors into RunErrors; what a RemoteRun raised is one already."""
+    """Turn Ray's errors into ours; what a RemoteRun raised is one already."""
     try:
         yield
+    except ray.exceptions.RayTaskError as error:  # before RunError, which it is as well where that was raised there
+        cause = error.cause
+        raise RunError(words_of(cause) if isinstance(cause, Exception) else _first_line(error)) from None
     except (RunError, TimeoutError):
         raise
     except ray.exceptions.ActorUnavailableError as error:
-        raise RunError(f"the run's node does not answer: {_first_line(error)}") from None
+        raise UnreachableError(f"the run's node does not answer: {_first_line(error)}") from None
     except ray.exceptions.RayActorError as error:
         raise GoneError(f"Ray says: {_reason(error)}") from None
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause
-        raise RunError(words_of(cause) if isinstance(cause, Exception) else _first_line(error)) from None
     except Exception as error:
-        raise RunError(f"the Ray cluster fails: {_first_line(error)}") from None
+        raise UnreachableError(f"the Ray cluster fails: {_first_line(error)}") from None
 
 
 def _reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_core.training.runs.cluster.placed import Placed, forget, placed
-from transformer_core.training.runs.cluster.ray_cluster import GoneError, RayCluster, Resources
+from transformer_core.training.runs.cluster.ray_cluster import GoneError, RayCluster, Resources, UnreachableError
 from transformer_core.training.runs.cluster.remote_run import versions
 from transformer_core.training.runs.cluster.replica import News, Seen, pack, rewind, seen_of, take_news
 from transformer_core.training.runs.errors import RunError, in_words
@@ -45,6 +45,8 @@ class Taker:
             lock = hold(self._folder / TAKER, patience=0.0)
             try:
                 self._work()
+            except UnreachableError:
+                pass  # it waits; the next look tries again
             except RunError as error:
                 self._withdraw(error)
             finally:
@@ -103,6 +105,9 @@ class Taker:
                 return True
             except TimeoutError:
                 pass
+            except UnreachableError:
+                time.sleep(PATIENCE_WITH_TROUBLE)
+                asked = self._cluster.call(handle, "news", Seen())
             if time.monotonic() - told > SECONDS_BETWEEN_SHORTAGES:
                 told = time.monotonic()
                 with suppress(RunError, OSError):
