@@ -3,8 +3,11 @@
 It is imported by the bridge and by what computes a run, and nowhere else.
 """
 
+import os
+
 from tests.helpers.tiny_runs import first_two, step_by_step, tiny_task
-from transformer_core.training.runs.cluster import bridge
+from transformer_core.training.runs.cluster import bridge, taker
+from transformer_core.training.runs.cluster.remote_run import versions
 
 step_by_step()
 
@@ -20,5 +23,7 @@ def gated_layouts(*given):  # type: ignore[no-untyped-def]
 
 
 def main() -> None:
-    """Be a bridge."""
+    """Be a bridge; of another version of torch where a test says so."""
+    if torch_here := os.environ.get("VITRINE_TEST_TORCH"):
+        bridge.versions = taker.versions = lambda: {**versions(), "torch": torch_here}
     bridge.main(gated_task, gated_layouts)

@@ -25,6 +25,9 @@ from transformer_core.training.runs.store.database import worker_of
 from transformer_core.training.runs.store.run_store import RunStore
 
 BRIDGE = (sys.executable, "-m", "tests.helpers.ray_bridge")
+RAY_AT_NIGHT = pytest.mark.parametrize(
+    "computing", ["processes", pytest.param("ray", marks=pytest.mark.nightly)], indirect=True
+)
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8))  # 24 steps, 5 frames
 LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))
 
@@ -62,7 +65,7 @@ def one_processor():
         yield address
 
 
-@pytest.fixture(params=["processes", "ray"])
+@pytest.fixture
 def computing(request: pytest.FixtureRequest, workers, monkeypatch: pytest.MonkeyPatch):
     """A way to compute runs."""
     if request.param == "ray":
@@ -79,6 +82,7 @@ def runs(computing, tmp_path: Path) -> RunList:
     return RunList(tmp_path, computes=computing.runner)
 
 
+@RAY_AT_NIGHT
 def test_an_estimate_is_measured_and_what_cannot_be_made_is_refused(computing) -> None:
     with pytest.raises(RunError, match=r"^there is nothing to learn from$"):
         computing.runner.estimate(replace(SHORT, training=replace(SHORT.training, seed=BAD_SEED)))
@@ -88,6 +92,7 @@ def test_an_estimate_is_measured_and_what_cannot_be_made_is_refused(computing) -
     assert estimate.seconds == pytest.approx(24 * estimate.seconds_a_step + 5 * estimate.seconds_a_frame)
 
 
+@pytest.mark.parametrize("computing", ["processes", "ray"], indirect=True)
 def test_a_run_is_paused_resumed_killed_and_taken_up_and_has_the_curve_of_a_plain_loop(computing, gated) -> None:
     runner, (store, gate) = computing.runner, gated(SHORT)
     assert not runner.is_alive(store.folder)
@@ -130,6 +135,7 @@ def test_a_run_is_paused_resumed_killed_and_taken_up_and_has_the_curve_of_a_plai
         runner.ask(store, "resume")
 
 
+@RAY_AT_NIGHT
 def test_a_run_that_is_stopped_takes_at_most_one_further_step_and_one_that_is_ended_is_gone(
     computing, gated, runs: RunList
 ) -> None:
@@ -157,6 +163,7 @@ def places(stores):
     return [store.status().queue_place for store in stores]
 
 
+@RAY_AT_NIGHT
 def test_runs_wait_in_the_order_of_their_start_whoever_is_killed_stopped_or_paused(computing, gated):
     runner = computing.runner
     stores, gates = zip(*(gated(LONG) for _ in range(4)), strict=True)

@@ -38,6 +38,7 @@ from transformer_core.training.spec import RunSpec
 from transformer_core.warm_process import stand_by
 
 PATIENCE_WITH_ESTIMATE = 100.0
+ASKING_AHEAD = 1  # runs that ask for a place where there is none: Ray gives it to any that asks, in no order
 
 
 def estimate_there(spec: RunSpec, data: bytes | None, make_task: TaskMaker, server: dict[str, str]) -> Estimate:
@@ -86,16 +87,20 @@ class Bridge:
         return {}
 
     def _look(self, root: Path) -> None:
-        Resources.set_here()
-        waiting = {root / run for run in Queue(root).runs()}
+        """Take over what the cluster has of a folder of runs, and ask for a place for those whose turn it is."""
+        needs = Resources.set_here()
         with self._turn:
-            for folder in waiting | {note.parent for note in root.glob(f"*/{PLACED}")}:
-                if folder not in self._takers or not self._takers[folder].is_alive():
+            self._takers = {folder: taker for folder, taker in self._takers.items() if taker.is_alive()}
+            taken = {note.parent for note in root.glob(f"*/{PLACED}")} | self._takers.keys()
+            waiting = [root / run for run in Queue(root).runs()]
+            asking = sum(folder in taken for folder in waiting)
+            others = [folder for folder in waiting if folder not in taken]
+            turn = others[: max(0, (self._cluster.room(needs) or ASKING_AHEAD) - asking)]
+            for folder in (*taken, *turn):
+                if folder.parent == root and folder not in self._takers:
                     taker = Taker(folder, self._cluster, self._parts)
                     self._takers[folder] = threading.Thread(target=taker.work, name=folder.name, daemon=True)
                     self._takers[folder].start()
-            for folder in [folder for folder, taker in self._takers.items() if not taker.is_alive()]:
-                del self._takers[folder]
 
     def _estimate(self, request: dict[str, Any]) -> Estimate:
         spec, needs = RunSpec.from_json(request["spec"]), Resources.set_here()

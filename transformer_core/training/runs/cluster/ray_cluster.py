@@ -148,13 +148,24 @@ class RayCluster:
         with suppress(Exception):
             self._ray.kill(handle)
 
+    def room(self, needs: Resources) -> int:
+        """Return for how many runs the cluster has room now."""
+        free, wanted = self._found("available_resources"), {"CPU": needs.cpus, "GPU": needs.gpus}
+        return min(int(free.get(name, 0.0) / count) for name, count in wanted.items() if count)
+
     def shortage(self, needs: Resources) -> Shortage:
         """Return what a run needs and what of it the cluster has."""
-        ray, wanted = self._ray, ("CPU", "GPU") if needs.gpus else ("CPU",)
-        with _in_words_of(ray):
-            whole, free = ray.cluster_resources(), ray.available_resources()
-        free, whole = ({name: found.get(name, 0.0) for name in wanted} for found in (free, whole))
+        names = ("CPU", "GPU") if needs.gpus else ("CPU",)
+        free, whole = (
+            {name: found.get(name, 0.0) for name in names}
+            for found in (self._found("available_resources"), self._found("cluster_resources"))
+        )
         return Shortage(_listed({"CPU": needs.cpus, "GPU": needs.gpus}), _listed(free), _listed(whole))
+
+    def _found(self, which: str) -> dict[str, float]:
+        ray = self._ray
+        with _in_words_of(ray):
+            return getattr(ray, which)()
 
 
 def _listed(resources: Mapping[str, float]) -> str:
