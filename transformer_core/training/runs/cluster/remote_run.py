@@ -57,6 +57,7 @@ class RemoteRun:
         self._folder: Path | None = None
         self._made = ExitStack()  # the folder, as long as this process has the run
         self._over, self._turn = threading.Event(), threading.Lock()
+        self._over.set()
         self._asked = time.monotonic()
         threading.Thread(target=self._end_forgotten, name="forgotten", daemon=True).start()
 

@@ -57,17 +57,17 @@ class Taker:
         if handle is None or note is None:
             return
         if not note.begun and not self._has_place(handle, note):
-            forget(self._folder)
             self._cluster.kill(handle)
+            forget(self._folder)
             return
         lock = hold(self._folder / LOCK)
         try:
             if note.begun or self._begin(handle, note):
                 self._follow(handle, placed(self._folder) or note)
         finally:
+            self._cluster.kill(handle)
             forget(self._folder)
             lock.release()
-            self._cluster.kill(handle)
         self._hear_late()
 
     def _withdraw(self, error: RunError) -> None:
