@@ -180,7 +180,7 @@ def _options(resources: Resources) -> dict[str, Any]:
 
 def _connected() -> Any:
     try:
-        import ray
+        import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise UnreachableError(
             "ray is not installed; pip install -r requirements-ray.txt, or unset VITRINE_RUNNER"
