@@ -1,6 +1,6 @@
 """A Ray cluster as the bridge sees it; the one module that imports ray, which is optional (requirements-ray.txt).
 
-Each run is a detached, named actor: Ray queues and places it, and it outlives whoever asked for it.
+What computes is an actor: Ray queues and places it; where it has a name it outlives whoever asked for it.
 """
 
 import logging
@@ -14,7 +14,6 @@ from typing import Any
 
 from transformer_core.device import CORES
 from transformer_core.kept import PROJECT
-from transformer_core.training.runs.cluster.remote_run import RemoteRun
 from transformer_core.training.runs.errors import RunError, without_paths, words_of
 from transformer_core.training.runs.store.records import Shortage
 
@@ -92,17 +91,19 @@ class RayCluster:
         self.connect()
         return self._connected
 
-    def submit(self, name: str, resources: Resources, *parts: Any) -> Any:
-        """Ask for a RemoteRun under a name; return its handle at once, while Ray looks for a place.
+    def submit(self, kind: type, resources: Resources, *parts: Any, name: str | None = None) -> Any:
+        """Ask for an object on a node; return its handle at once, while Ray looks for a place.
 
         Args:
-            name: no other has it.
+            kind: of the object.
             resources: that it takes.
-            parts: what a RemoteRun is made of.
+            parts: what it is made of.
+            name: no other has it; what has one outlives this process.
         """
-        ray, kind = self._ray, {"lifetime": "detached", "max_concurrency": CALLS_AT_ONCE}
+        ray, lasts = self._ray, {} if name is None else {"name": name, "lifetime": "detached"}
         with _in_words_of(ray):
-            return ray.remote(RemoteRun).options(name=name, **kind, **_options(resources)).remote(*parts)
+            kind = ray.remote(kind).options(max_concurrency=CALLS_AT_ONCE, **lasts, **_options(resources))
+            return kind.remote(*parts)
 
     def attach(self, name: str) -> Any:
         """Return the handle of what was submitted under a name."""
@@ -113,10 +114,10 @@ class RayCluster:
             except ValueError:
                 raise GoneError("what computed the run is gone from the cluster") from None
 
-    def call(self, handle: Any, method: str, *given: Any) -> Any:
+    def call(self, handle: Any, method: str, *given: Any, **named: Any) -> Any:
         """Ask what a handle stands for to do something; return what `answer` waits for."""
         with _in_words_of(self._ray):
-            return getattr(handle, method).remote(*given)
+            return getattr(handle, method).remote(*given, **named)
 
     def compute(self, function: Callable[..., Any], resources: Resources, *given: Any) -> Any:
         """Have a function called somewhere on the cluster; return what `answer` waits for."""
@@ -214,7 +215,7 @@ def _require_listening(address: str) -> None:
 
 @contextmanager
 def _in_words_of(ray: Any) -> Iterator[None]:
-    """Turn Ray's errors into ours; what a RemoteRun raised is one already."""
+    """Turn Ray's errors into ours."""
     try:
         yield
     except ray.exceptions.RayTaskError as error:  # before RunError, which it is as well where that was raised there

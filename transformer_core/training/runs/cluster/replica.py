@@ -155,7 +155,7 @@ def seen_of(folder: Path, *, wants_state: bool = True) -> Seen:
             (frame,) = table.execute("SELECT COALESCE(MAX(number), -1) FROM frames").fetchone()
             (published,) = table.execute("SELECT COALESCE(MAX(number), -1) FROM frames WHERE published").fetchone()
             points = table.execute("SELECT COUNT(*) FROM points").fetchone()[0] > 0
-    files = _stamps(folder, (*_at_hand(folder), *_of_state(folder), *_at_end(folder)))
+    files = stamps_of(folder, (*_at_hand(folder), *_of_state(folder), *_at_end(folder)))
     return Seen(step, frame, published, points, updated, files, wants_state)
 
 
@@ -244,7 +244,7 @@ def take_news(folder: Path, news: News, facts: Mapping[str, str]) -> None:
             table.execute(STATUS_SET, status)
         _put(folder, last)
         if news.state is not None:
-            for name in _stamps(folder, _of_state(folder)).keys() - news.state:
+            for name in stamps_of(folder, _of_state(folder)).keys() - news.state:
                 (folder / name).unlink(missing_ok=True)
 
 
@@ -287,7 +287,7 @@ def _at_end(folder: Path) -> Iterator[Path]:
     yield from sorted((folder / BUNDLE).rglob("*"))
 
 
-def _stamps(folder: Path, paths: Iterable[Path]) -> dict[str, Stamp]:
+def stamps_of(folder: Path, paths: Iterable[Path]) -> dict[str, Stamp]:
     """Return the stamps of those that are files, by their names in the folder."""
     found = {}
     for path in paths:
@@ -304,14 +304,14 @@ def _new_files(folder: Path, paths: Iterable[Path], seen: Seen) -> dict[str, Fil
     Raises:
         FileNotFoundError: one has just been replaced.
     """
-    stamps = _stamps(folder, paths)
+    stamps = stamps_of(folder, paths)
     return {name: ((folder / name).read_bytes(), at[1]) for name, at in stamps.items() if seen.files.get(name) != at}
 
 
 def _new_state(folder: Path, seen: Seen) -> tuple[dict[str, File], set[str] | None]:
     """Return what the server lacks of the saved state, and all its names; nothing where it is just being saved."""
     try:
-        return _new_files(folder, _of_state(folder), seen), set(_stamps(folder, _of_state(folder)))
+        return _new_files(folder, _of_state(folder), seen), set(stamps_of(folder, _of_state(folder)))
     except FileNotFoundError:
         return {}, None
 

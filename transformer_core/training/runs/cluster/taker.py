@@ -12,7 +12,7 @@ from typing import Any
 
 from transformer_core.training.runs.cluster.placed import Placed, forget, placed
 from transformer_core.training.runs.cluster.ray_cluster import GoneError, RayCluster, Resources, UnreachableError
-from transformer_core.training.runs.cluster.remote_run import versions
+from transformer_core.training.runs.cluster.remote_run import RemoteRun, versions
 from transformer_core.training.runs.cluster.replica import News, Seen, pack, rewind, seen_of, take_news
 from transformer_core.training.runs.errors import RunError, in_words
 from transformer_core.training.runs.queue import Queue
@@ -90,7 +90,7 @@ class Taker:
             return None, None
         with in_words("the run cannot be started"):
             note = Placed(f"{self._run}-{new_id()}").write(self._folder)
-        return self._cluster.submit(note.name, Resources.set_here(), *self._parts), note
+        return self._cluster.submit(RemoteRun, Resources.set_here(), *self._parts, name=note.name), note
 
     def _has_place(self, handle: Any, note: Placed) -> bool:
         """Wait for a place; False where the run is not to be computed any more.
