@@ -279,7 +279,7 @@ def required_in(file: str) -> list[Requirement]:
 def test_all_that_the_requirements_bring_is_pinned_as_it_is_installed() -> None:
     assert (ROOT / "requirements.txt").read_text(encoding="utf-8").startswith("-c constraints.txt\n")
     pinned = {canonicalize_name(one.name): one.specifier for one in required_in("constraints.txt")}
-    left, seen = [*required_in("requirements.txt"), *required_in("requirements-dev.txt", "requirements-ray.txt")], set()
+    left, seen = [*required_in("requirements.txt"), *required_in("requirements-dev.txt")], set()
     while left:
         one = left.pop()
         if (said := str(one)) in seen:

@@ -183,20 +183,18 @@ def _connected() -> Any:
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise UnreachableError(
-            "ray is not installed; pip install -r requirements-ray.txt, or unset VITRINE_RUNNER"
-        ) from None
+        words = "ray is not installed; pip install -r requirements-ray.txt"
+        raise UnreachableError(words) from None
     address = os.environ.get(ADDRESS) or "auto"
     _require_listening(address)
     sent = {"working_dir": str(PROJECT), "excludes": list(LEFT_AT_HOME)}
-    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
     try:
         ray.init(
             address=address, namespace=NAMESPACE, runtime_env=sent, log_to_driver=False, logging_level=logging.ERROR
         )
     except (Exception, SystemExit) as error:
         ray.shutdown()
-        raise UnreachableError(f"the Ray cluster at {address} cannot be used: {_first_line(error)}") from None
+        raise UnreachableError(f"the Ray cluster at {address} cannot be used: {_shortened(error)}") from None
     return ray
 
 
@@ -208,9 +206,8 @@ def _require_listening(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), PATIENCE_WITH_PORT).close()
     except OSError as error:
-        raise UnreachableError(
-            f"no Ray cluster can be reached at {address} ({ADDRESS}): {error.strerror or error}"
-        ) from None
+        words = f"no Ray cluster can be reached at {address} ({ADDRESS}): {error.strerror or error}"
+        raise UnreachableError(words) from None
 
 
 @contextmanager
@@ -220,22 +217,22 @@ def _in_words_of(ray: Any) -> Iterator[None]:
         yield
     except ray.exceptions.RayTaskError as error:  # before RunError, which it is as well where that was raised there
         cause = error.cause
-        raise RunError(words_of(cause) if isinstance(cause, Exception) else _first_line(error)) from None
+        raise RunError(words_of(cause) if isinstance(cause, Exception) else _shortened(error)) from None
     except (RunError, TimeoutError):
         raise
     except ray.exceptions.ActorUnavailableError as error:
-        raise UnreachableError(f"the run's node does not answer: {_first_line(error)}") from None
+        raise UnreachableError(f"the run's node does not answer: {_shortened(error)}") from None
     except ray.exceptions.RayActorError as error:
         raise GoneError(f"Ray says: {_reason(error)}") from None
     except Exception as error:
-        raise UnreachableError(f"the Ray cluster fails: {_first_line(error)}") from None
+        raise UnreachableError(f"the Ray cluster fails: {_shortened(error)}") from None
 
 
 def _reason(error: Exception) -> str:
-    """Return Ray's reason why an actor is gone, which stands at the end of its message."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("\t")]
-    return without_paths(" ".join(lines))[:MOST_WORDS]
+    """Return Ray's reason why an actor is gone, without the table of what the actor was."""
+    return _shortened("\n".join(line for line in str(error).splitlines() if not line.startswith("\t")))
 
 
-def _first_line(error: BaseException) -> str:
-    return without_paths(str(error).strip().partition("\n")[0])[:MOST_WORDS] or type(error).__name__
+def _shortened(said: object) -> str:
+    """Return what Ray says in a line, and no folder of a machine in it."""
+    return without_paths(" ".join(str(said).split()))[:MOST_WORDS] or type(said).__name__
