@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from transformer_core.kept import PROJECT
 
@@ -18,19 +20,25 @@ QUICKLY = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, 
 
 @contextmanager
 def cluster(*cpus: int) -> Iterator[str]:
-    """Start a cluster of nodes with so many processors each, and yield its address."""
-    path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))
-    with subprocess.Popen(
-        (sys.executable, "-m", "tests.helpers.ray_nodes", *map(str, cpus)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
-        cwd=PROJECT,
-    ) as process:
-        assert process.stdout is not None
-        lines = (line for line in process.stdout if line.startswith(b"{"))
-        yield json.loads(next(lines))["address"]
-        process.communicate()
+    """Start a cluster of nodes with so many processors each, and yield its address.
+
+    Of the project the nodes know the tests alone, so that they compute with what is sent to them.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        (Path(scratch) / "tests").symlink_to(PROJECT / "tests")
+        known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path != str(PROJECT)]
+        path = os.pathsep.join(filter(None, (scratch, *known)))
+        with subprocess.Popen(
+            (sys.executable, "-m", "tests.helpers.ray_nodes", *map(str, cpus)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"},
+            cwd=PROJECT,
+        ) as process:
+            assert process.stdout is not None
+            lines = (line for line in process.stdout if line.startswith(b"{"))
+            yield json.loads(next(lines))["address"]
+            process.communicate()
 
 
 def main(cpus: Sequence[int]) -> None:

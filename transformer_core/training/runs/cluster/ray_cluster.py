@@ -22,7 +22,7 @@ NAMESPACE = "vitrine"
 PATIENCE_WITH_PORT = 3.0
 CALLS_AT_ONCE, MOST_WORDS = 4, 300
 ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}  # as a worker process has
-LEFT_AT_HOME = ("/*", "!/transformer_core", "!/assets", "/assets/*", "!/assets/corpora", "__pycache__")
+SENT = ("transformer_core", "assets", "assets/corpora")  # of the project: what computes a run
 
 
 class UnreachableError(RunError):
@@ -187,7 +187,7 @@ def _connected() -> Any:
         raise UnreachableError(words) from None
     address = os.environ.get(ADDRESS) or "auto"
     _require_listening(address)
-    sent = {"working_dir": str(PROJECT), "excludes": list(LEFT_AT_HOME)}
+    sent = {"working_dir": str(PROJECT), "excludes": _left_out()}
     try:
         ray.init(
             address=address, namespace=NAMESPACE, runtime_env=sent, log_to_driver=False, logging_level=logging.ERROR
@@ -196,6 +196,13 @@ def _connected() -> Any:
         ray.shutdown()
         raise UnreachableError(f"the Ray cluster at {address} cannot be used: {_shortened(error)}") from None
     return ray
+
+
+def _left_out() -> list[str]:
+    """Return what nodes do not need of the project."""
+    beside = [path for place in (PROJECT, PROJECT / "assets") for path in place.iterdir()]
+    names = {path.relative_to(PROJECT).as_posix() for path in beside}
+    return ["__pycache__", *(f"/{name}" for name in sorted(names.difference(SENT)))]
 
 
 def _require_listening(address: str) -> None:

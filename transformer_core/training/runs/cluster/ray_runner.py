@@ -160,20 +160,16 @@ class RayRunner:
         return replace(found, alive=found.alive or note.begun, shortage=note.shortage)
 
     def look(self, root: Path) -> dict[str, RunError]:
-        """Go on with what waits and with what the cluster computes, now and every second.
+        """Go on with what waits and with what the cluster computes, from now on every second; return at once.
 
         Returns:
             Nothing: a run that cannot be computed leaves the queue, with the reason in its log.
-
-        Raises:
-            RunError: the cluster cannot be used.
         """
         with self._turn:
             self._roots.add(root)
             if self._watching is None and not self._closed.is_set():
                 self._watching = threading.Thread(target=self._watch, name="cluster", daemon=True)
                 self._watching.start()
-        self._request(PATIENCE_WITH_LOOK, do="look", root=str(root.absolute()))
         return {}
 
     def estimate(self, spec: RunSpec, data: Data | None = None) -> Estimate:
@@ -211,7 +207,7 @@ class RayRunner:
         Raises:
             RunError: the cluster cannot be used.
         """
-        self.look(folder.parent)
+        self._look_now(folder.parent)
         until = time.monotonic() + PATIENCE_WITH_STOP
         while _computes(folder) and not is_held(folder / LOCK):
             if time.monotonic() > until:
@@ -220,15 +216,26 @@ class RayRunner:
 
     def _enter(self, store: RunStore, require: Callable[[], None]) -> None:
         root = store.folder.parent
-        self.look(root)
+        self._look_now(root)
         Queue(root).join(store.id, require)
+        self._look_now(root)
+
+    def _look_now(self, root: Path) -> None:
+        """Look at a folder of runs, now and from now on.
+
+        Raises:
+            RunError: the cluster cannot be used.
+        """
         self.look(root)
+        self._request(PATIENCE_WITH_LOOK, do="look", root=str(root.absolute()))
 
     def _watch(self) -> None:
-        while not self._closed.wait(SECONDS_BETWEEN_LOOKS):
+        looks_on = True
+        while looks_on:
             for root in list(self._roots):
                 with suppress(RunError):
-                    self.look(root)
+                    self._request(PATIENCE_WITH_LOOK, do="look", root=str(root.absolute()))
+            looks_on = not self._closed.wait(SECONDS_BETWEEN_LOOKS)
 
 
 def _computes(folder: Path) -> bool:
