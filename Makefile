@@ -19,7 +19,8 @@ run: ## start the app for somebody who changes it: it follows the files
 test: ## pass the gate, in eight minutes at most
 	$(BIN)/python -m pytest
 
-nightly: ## pass what is long by nature, on the newest Python at hand, too
+nightly: ## pass what is long by nature, on a Ray cluster and on the newest Python at hand, too
+	$(BIN)/pip install -q -r requirements-ray.txt
 	$(BIN)/python -m pytest -m nightly
 
 quick: ## pass the tests of the engine alone, which take a minute at most

@@ -40,6 +40,7 @@ from pages.serving.inside_streamlit import drop_what_lies_inside, end_gone_sessi
 from pages.serving.limits import limits, raise_open_files, visitors_for
 from pages.serving.log import quiet_logs
 from transformer_core.analysis.outcome import read
+from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.store.folder import default_root, sweep
 from transformer_core.untrusted.bundle_files import BundleError
 from transformer_core.user_models.store import default_root as opened_root
@@ -126,6 +127,7 @@ def guard() -> list[Middleware]:
     """Return what stands before the app; ends the process with words where a setting is not what it must be."""
     try:
         embedding_sites()
+        runner()
         bounds, hosts = limits(), allowed_hosts()
     except ValueError as error:
         sys.exit(f"Vitrine does not start: {error}")

@@ -36,6 +36,7 @@ ALLOWED_AT_TOP = {
     ".gitignore",
     "pyproject.toml",
     "requirements-dev.txt",
+    "requirements-ray.txt",
     "Makefile",
     "LICENSE",
     "CONTRIBUTING.md",

@@ -5,10 +5,13 @@ import platform
 
 import torch
 
+CORES = "VITRINE_CORES"  # set where a process may use fewer than the machine has
+
 
 def cores() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(here, int(os.environ.get(CORES, here)))
 
 
 def devices_here() -> dict[str, int]:

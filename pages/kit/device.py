@@ -39,11 +39,12 @@ def _here(device: torch.device, dtype: torch.dtype) -> str:
 
 
 def device_of_run(store: RunStore) -> str | None:
-    """Say on what a run was or is computed; None before it has begun."""
+    """Say on what a run was or is computed, on a cluster on which node; None before it has begun."""
     facts = store.facts()
     if not facts:
         return None
-    return device_words(facts["device"], facts["device_name"], facts["threads"], store.spec.training.precision)
+    words = device_words(facts["device"], facts["device_name"], facts["threads"], store.spec.training.precision)
+    return t("device.node", device=words, node=facts["node"]) if facts.get("node") else words
 
 
 def show_processor() -> None:

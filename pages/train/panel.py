@@ -38,6 +38,9 @@ def progress_words(status: Status) -> str:
     parts = [f"**{state_words(status)}**"]
     if status.state == "queued":
         parts.append(t("run.place", place=status.queue_place))
+    if status.shortage is not None:
+        lack = status.shortage
+        parts.append(t("run.shortage", needs=lack.needs, whole=lack.whole, free=lack.free))
     if status.total_steps:
         parts.append(t("run.step", step=f"{status.step:,}", total=f"{status.total_steps:,}"))
         parts.append(t("run.epoch", epoch=f"{status.epoch:.1f}"))

@@ -6,6 +6,7 @@ import os
 import signal
 import struct
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -53,8 +54,8 @@ WITH_DATA = replace(SPEC, data=DataSpec(source="table", file="rows.csv"))
 
 
 def gate_of(folder: Path) -> Path:
-    """Return where the gate of a run is, beside its folder."""
-    return folder.with_name(f".gate-{folder.name}")
+    """Return where the gate of a run is, whichever folder it is computed in."""
+    return Path(tempfile.gettempdir()) / f"vitrine-gate-{folder.name}"
 
 
 def pass_gate(folder: Path) -> None:

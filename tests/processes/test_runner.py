@@ -5,12 +5,17 @@ Another way is one more class here: its runner, and how a worker of it is killed
 
 import os
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.ray_nodes import cluster
 from tests.helpers.tiny_runs import BAD_SEED, COMMAND, SPEC, in_state, own_curve, stored_curve, wait_for
+from transformer_core.training.runs.cluster.placed import placed
+from transformer_core.training.runs.cluster.ray_cluster import ADDRESS
+from transformer_core.training.runs.cluster.ray_runner import RayRunner
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.queue import MOST_RUNS
@@ -19,6 +24,10 @@ from transformer_core.training.runs.runner import Runner
 from transformer_core.training.runs.store.database import worker_of
 from transformer_core.training.runs.store.run_store import RunStore
 
+BRIDGE = (sys.executable, "-m", "tests.helpers.ray_bridge")
+RAY_AT_NIGHT = pytest.mark.parametrize(
+    "computing", ["processes", pytest.param("ray", marks=pytest.mark.nightly)], indirect=True
+)
 SHORT = replace(SPEC, training=replace(SPEC.training, epochs=8))  # 24 steps, 5 frames
 LONG = replace(SPEC, training=replace(SPEC.training, epochs=100))
 
@@ -35,13 +44,34 @@ class Processes:
         os.kill(wait_for(lambda: worker_of(store.folder)), signal.SIGKILL)
 
 
-COMPUTING = {"processes": Processes}
+class OnRay:
+    """A Ray cluster of one processor, on which one computes at a time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+        monkeypatch.setenv(ADDRESS, address)
+        self.runner: Runner = RayRunner(BRIDGE)
+
+    def kill(self, store: RunStore) -> None:
+        """Kill what computes a run, on its node."""
+        note = wait_for(lambda: (note := placed(store.folder)) and note.pid and note)
+        os.kill(int(note.pid), signal.SIGKILL)
 
 
-@pytest.fixture(params=COMPUTING)
+@pytest.fixture(scope="module")
+def one_processor():
+    """The address of a cluster."""
+    pytest.importorskip("ray", reason="ray is not installed (requirements-ray.txt)")
+    with cluster(1) as address:
+        yield address
+
+
+@pytest.fixture
 def computing(request: pytest.FixtureRequest, workers, monkeypatch: pytest.MonkeyPatch):
     """A way to compute runs."""
-    made = COMPUTING[request.param](monkeypatch)
+    if request.param == "ray":
+        made = OnRay(monkeypatch, request.getfixturevalue("one_processor"))
+    else:
+        made = Processes(monkeypatch)
     yield made
     made.runner.close()
 
@@ -52,6 +82,7 @@ def runs(computing, tmp_path: Path) -> RunList:
     return RunList(tmp_path, computes=computing.runner)
 
 
+@RAY_AT_NIGHT
 def test_an_estimate_is_measured_and_what_cannot_be_made_is_refused(computing) -> None:
     with pytest.raises(RunError, match=r"^there is nothing to learn from$"):
         computing.runner.estimate(replace(SHORT, training=replace(SHORT.training, seed=BAD_SEED)))
@@ -61,6 +92,7 @@ def test_an_estimate_is_measured_and_what_cannot_be_made_is_refused(computing) -
     assert estimate.seconds == pytest.approx(24 * estimate.seconds_a_step + 5 * estimate.seconds_a_frame)
 
 
+@pytest.mark.parametrize("computing", ["processes", "ray"], indirect=True)
 def test_a_run_is_paused_resumed_killed_and_taken_up_and_has_the_curve_of_a_plain_loop(computing, gated) -> None:
     runner, (store, gate) = computing.runner, gated(SHORT)
     assert not runner.is_alive(store.folder)
@@ -103,6 +135,7 @@ def test_a_run_is_paused_resumed_killed_and_taken_up_and_has_the_curve_of_a_plai
         runner.ask(store, "resume")
 
 
+@RAY_AT_NIGHT
 def test_a_run_that_is_stopped_takes_at_most_one_further_step_and_one_that_is_ended_is_gone(
     computing, gated, runs: RunList
 ) -> None:
@@ -130,6 +163,7 @@ def places(stores):
     return [store.status().queue_place for store in stores]
 
 
+@RAY_AT_NIGHT
 def test_runs_wait_in_the_order_of_their_start_whoever_is_killed_stopped_or_paused(computing, gated):
     runner = computing.runner
     stores, gates = zip(*(gated(LONG) for _ in range(4)), strict=True)

@@ -323,7 +323,12 @@ def test_the_log_has_few_lines_and_nothing_of_what_a_visitor_wrote(server: Serve
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("VITRINE_CONNECTIONS", "many"), ("VITRINE_HOSTS", "https://x"), ("VITRINE_UPLOAD_MB", "501")],
+    [
+        ("VITRINE_CONNECTIONS", "many"),
+        ("VITRINE_HOSTS", "https://x"),
+        ("VITRINE_UPLOAD_MB", "501"),
+        ("VITRINE_RUNNER", "moon"),
+    ],
 )
 def test_a_setting_that_cannot_be_ends_the_start_with_words(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

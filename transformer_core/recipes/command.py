@@ -17,6 +17,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.device import best_device, device_name
 from transformer_core.measured import MEASURED, Trained
+from transformer_core.recipes.on_ray import run_on_ray
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Objective, Run
 from transformer_core.training.precision import has_bfloat16
@@ -81,6 +82,7 @@ def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | N
     parser.add_argument("--seed", type=int, default=0, help="of everything random")
     parser.add_argument("--resume", action="store_true", help="go on where an interrupted run of the same command was")
     parser.add_argument("--quick", action="store_true", help="a tiny model for seconds, to try the recipe out")
+    parser.add_argument("--on", choices=("ray",), help="train on the Ray cluster at RAY_ADDRESS, not here")
     parser.add_argument("--again", action="store_true", help="train nothing: measure the bundle again, write its cards")
     return parser
 
@@ -88,9 +90,11 @@ def recipe_parser(name: str, *, makes: str, data: str, out: str, device: str | N
 def run_command(
     parser: argparse.ArgumentParser, recipe: Callable[[argparse.Namespace], str], arguments: list[str] | None
 ) -> int:
-    """Run a recipe and return its exit code: 0 with its result printed, or 2 with one line on what was wrong."""
+    """Run a recipe, here or on a cluster; return its exit code: 0 with its result printed, 2 with what was wrong."""
     chosen = parser.parse_args(arguments)
     try:
+        if chosen.on is not None:
+            return run_on_ray(parser.prog, chosen, sys.argv[1:] if arguments is None else arguments)
         result = recipe(chosen)
     except (ValueError, OSError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)

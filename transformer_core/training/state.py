@@ -51,6 +51,14 @@ def forget_run(folder: str | os.PathLike[str]) -> None:
         file.unlink(missing_ok=True)
 
 
+def saved_step(folder: str | os.PathLike[str]) -> int | None:
+    """Return the step of what save_run wrote in a folder, None where there is nothing or it cannot be read."""
+    try:
+        return int(json.loads((Path(folder) / PLACE).read_text(encoding="utf-8"))["step"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None
+
+
 def load_run(run: Run, folder: str | os.PathLike[str]) -> bool:
     """Load what save_run wrote into a fresh run of the same model, config and data.
 

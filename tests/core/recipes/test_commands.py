@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from tests.helpers import nightly_but
+from tests.helpers.ray_nodes import cluster
 from tests.helpers.recipe_data import CAPTIONS, CHINESE, GERMAN, SHAKESPEARE, write_data
 from tests.helpers.verses import verse
 from transformer_core.checkpoints import load
@@ -426,3 +427,17 @@ def test_nothing_that_is_set_aside_is_learned_from(data) -> None:
         assert (len(kind.choice), len(kind.test)) == (20, 40)
         assert not {example.text.casefold() for example in kind.read} & (texts[1] | texts[2])
     assert not kinds[3].test
+
+
+@pytest.mark.nightly
+def test_a_recipe_on_a_cluster_writes_the_bundle_that_it_writes_here(data, ran, tmp_path, monkeypatch, capfd) -> None:
+    pytest.importorskip("ray", reason="ray is not installed (requirements-ray.txt)")
+    with cluster(1) as address:
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        assert run("lm-gru", data, tmp_path, "--on", "ray") == 0
+    assert "nats a character" in capfd.readouterr().out
+    here, there = load(ran("lm-gru") / "out", device="cpu"), load(tmp_path / "out", device="cpu")
+    for name, weight in here.model.named_parameters():
+        assert torch.equal(weight, there.model.get_parameter(name)), name
+    assert (tmp_path / "held").exists() == (ran("lm-gru") / "held").exists()
+    assert list((tmp_path / "work").rglob("*"))

@@ -13,18 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from transformer_core.training.runs.asking import ask_run, start_run
 from transformer_core.training.runs.errors import RunError, in_words, without_paths
 from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.store.database import worker_of
 from transformer_core.training.runs.store.folder import LAUNCH, LOCK, Data, has_worker, is_held, put_data
-from transformer_core.training.runs.store.records import ENDED, WISHED, Estimate, Presence, Request
-from transformer_core.training.runs.store.run_store import NEVER_STARTED, RunStore
+from transformer_core.training.runs.store.records import Estimate, Presence, Request
+from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import RunSpec
 from transformer_core.warm_process import WarmProcess
 
@@ -109,13 +109,7 @@ class Launcher:
         Raises:
             RunError: it was started before, too many wait, or the worker cannot be started.
         """
-
-        def require_new() -> None:
-            status = store.status()
-            if status.state != "interrupted" or not status.message.startswith(NEVER_STARTED):
-                raise RunError(f"run {store.id} was started before; it is {status.state}")
-
-        self._enter(store, require_new)
+        start_run(store, self._enter)
 
     def ask(self, store: RunStore, request: Request) -> None:
         """Ask a run's worker to pause, to resume or to stop, after its current step; see Runner.
@@ -123,22 +117,7 @@ class Launcher:
         Raises:
             RunError: the run is in no state to do so, too many wait, or the worker cannot be started.
         """
-
-        def require_resting() -> None:
-            status = store.status()
-            if status.state == "finished" or status.state not in ("paused", *ENDED):
-                raise RunError(f"run {store.id} cannot be resumed; it is {status.state}")
-
-        status, queue = store.status(), Queue(store.folder.parent)
-        if request == "resume" and not (status.state == "paused" and status.alive):
-            self._enter(store, require_resting)
-            return
-        if not has_worker(store.folder):
-            if status.state not in ("queued", "starting", "paused") or request not in WISHED:
-                raise RunError(f"run {store.id} has no worker that could {request}; it is {status.state}")
-            if queue.set_aside(store.id, replace(status, state=WISHED[request])):
-                return
-        queue.ask(store.id, request)
+        ask_run(store, request, self._enter)
 
     def end(self, folder: Path) -> None:
         """Take a run out of the queue, ask its worker to stop, and kill it if it has not after three seconds.
@@ -152,14 +131,14 @@ class Launcher:
             return
         with suppress(RunError):
             queue.ask(folder.name, "stop")
-        _is_free_within(PATIENCE_WITH_LAUNCH, folder / LAUNCH)
-        if _is_free_within(PATIENCE_WITH_STOP, folder / LOCK):
+        is_free_within(PATIENCE_WITH_LAUNCH, folder / LAUNCH)
+        if is_free_within(PATIENCE_WITH_STOP, folder / LOCK):
             return
         worker = worker_of(folder)
         if worker is not None:
             with suppress(ProcessLookupError):
                 os.kill(worker, getattr(signal, "SIGKILL", signal.SIGTERM))
-        if not _is_free_within(PATIENCE_WITH_STOP, folder / LOCK):
+        if not is_free_within(PATIENCE_WITH_STOP, folder / LOCK):
             raise RunError(f"the worker of run {folder.name} cannot be stopped")
 
     def require_room(self, root: Path) -> None:
@@ -213,7 +192,7 @@ class Launcher:
         if not self._estimating.acquire(timeout=PATIENCE_WITH_ESTIMATE):
             raise RunError("others wait for estimates; try again later")
         try:
-            with _folder_with(spec, data) as folder, self._taking_turns() as standby:
+            with folder_with(spec, data) as folder, self._taking_turns() as standby:
                 standby.ask(do="estimate", spec=spec.to_json(), folder=folder and str(folder))
                 try:
                     return Estimate(**standby.answer(PATIENCE_WITH_ESTIMATE)["estimate"])
@@ -302,7 +281,8 @@ class Launcher:
                     return
 
 
-def _is_free_within(seconds: float, lock: Path) -> bool:
+def is_free_within(seconds: float, lock: Path) -> bool:
+    """Wait for at most so many seconds until no process holds a lock, and tell whether that is so."""
     until = time.monotonic() + seconds
     while is_held(lock):
         if time.monotonic() > until:
@@ -346,7 +326,7 @@ def _withdraw(folder: Path, claim: FileLock, error: RunError) -> None:
 
 
 @contextmanager
-def _folder_with(spec: RunSpec, data: Data | None) -> Iterator[Path | None]:
+def folder_with(spec: RunSpec, data: Data | None) -> Iterator[Path | None]:
     """Write data into a folder as a run has them; None where the spec names no file."""
     if data is None or spec.data.file is None:
         yield None

@@ -178,6 +178,12 @@ class Queue:
             table.execute("UPDATE queue SET place = NULL, slot = 'computes' WHERE run = ?", (run,))
             return True
 
+    def take(self, run: str) -> bool:
+        """Take a run out of the queue that a cluster has a place for; False where it waits no longer."""
+        with self._turn() as table:
+            taken = table.execute("UPDATE queue SET place = NULL WHERE run = ? AND place IS NOT NULL", (run,))
+            return taken.rowcount == 1
+
     def take_pause(self, run: str) -> bool:
         """Free a run's slot; tell whether it may keep its process while it pauses, or enough runs do."""
         with self._turn() as table:

@@ -1,20 +1,24 @@
-"""Runner: what computes runs. This machine's processes do; a cluster that has the same methods may take their place.
+"""Runner: what computes runs: this machine's processes, or where VITRINE_RUNNER says "ray", a Ray cluster.
 
 Whatever computes a run writes steps, frames and layouts into its folder as they come (store/database.py), where a
 RunStore reads them; pages, exports and the film see the folder alone, and cannot tell where a run computes.
 """
 
+import os
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from transformer_core.training.runs.cluster.ray_runner import RayRunner
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.store.folder import Data
 from transformer_core.training.runs.store.records import Estimate, Presence, Request
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.spec import RunSpec
+
+CHOICE = "VITRINE_RUNNER"
 
 
 class Runner(Protocol):
@@ -96,7 +100,17 @@ class Runner(Protocol):
         ...
 
 
+RUNNERS: dict[str, type[Runner]] = {"processes": Launcher, "ray": RayRunner}
+
+
 @lru_cache(maxsize=1)
 def runner() -> Runner:
-    """Return what computes this process's runs: the one place where that is chosen."""
-    return Launcher()
+    """Return what computes this process's runs: the one place where that is chosen.
+
+    Raises:
+        ValueError: VITRINE_RUNNER names nothing that can.
+    """
+    chosen = os.environ.get(CHOICE) or "processes"
+    if chosen not in RUNNERS:
+        raise ValueError(f"{CHOICE}={chosen!r:.50} must be one of {', '.join(RUNNERS)}")
+    return RUNNERS[chosen]()

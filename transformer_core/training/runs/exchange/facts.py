@@ -36,10 +36,14 @@ class Facts(TypedDict):
     torch: Words
     python: Words
     started: Finite
+    node: Words
     tokenizer_sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", description="64 hexadecimal digits")]
 
 
-LATER: dict[str, Any] = {"counts": {}}  # what stands for them in runs of earlier versions, which have none
+LATER: dict[str, Any] = {
+    "counts": {},
+    "node": "",
+}  # what stands for them in runs that have none: of earlier versions, or here
 
 
 def check_facts(facts: dict[str, Any], spec: RunSpec) -> None:

@@ -32,9 +32,10 @@ ORIGIN, SCRIPT, LOG, LOCK = "origin.safetensors", "repeat.py", "worker.log", "wo
 STATE, FRAMES, BUNDLE = "state", "frames", "bundle"
 RECORDS, ARRAYS = "records.jsonl", "arrays.npz"  # in a zip, in place of the database
 LAUNCH, KEPT, FOLLOWED, RESERVE = "launch.lock", "kept", "followed", "reserve"
+PLACED, TAKER = "placed.json", "taker.lock"  # where a cluster computes the run, and what takes over what is new of it
 RESERVED_NAMES = {
     *(ABOUT, SPEC, DATABASE, TOKENIZER, ORIGIN, SCRIPT, LOG, LOCK, STATE, FRAMES, BUNDLE, START),
-    *(LAUNCH, KEPT, FOLLOWED, RESERVE, RECORDS, ARRAYS),
+    *(LAUNCH, KEPT, FOLLOWED, RESERVE, PLACED, TAKER, RECORDS, ARRAYS),
 }
 MAKING, LEAVING, MAKER = ".new-", ".old-", "maker.lock"
 ID = re.compile(r"[a-z0-9]{8,12}")

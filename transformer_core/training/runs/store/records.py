@@ -14,6 +14,20 @@ WISHED: dict[str, State] = {"pause": "paused", "stop": "stopped"}  # what a requ
 
 
 @dataclass(frozen=True)
+class Shortage:
+    """What a run waits for on a cluster, as the cluster names it: "1 CPU, 0.5 GPU".
+
+    Args:
+        needs: the run's.
+        free, whole: of the cluster.
+    """
+
+    needs: str
+    free: str
+    whole: str
+
+
+@dataclass(frozen=True)
 class Presence:
     """How far a run is from computing, as what runs it knows; nothing of it is in the run's own folder.
 
@@ -22,12 +36,14 @@ class Presence:
         starting: it waits for a worker, or one is being started for it.
         queue_place: among those that wait, from 1; 0 where it does not wait.
         paused: it was asked to pause, and has let its worker go.
+        shortage: what it waits for on a cluster; None elsewhere.
     """
 
     alive: bool = False
     starting: bool = False
     queue_place: int = 0
     paused: bool = False
+    shortage: Shortage | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,7 @@ class Status:
         n_frames: number of published frames.
         updated: when the worker last wrote, in seconds since 1970.
         alive: whether a worker still holds the run; after "stopped" it may write for some more seconds.
+        shortage: what a queued run waits for on a cluster; None elsewhere.
     """
 
     state: State
@@ -61,6 +78,7 @@ class Status:
     n_frames: int = 0
     updated: float = 0.0
     alive: bool = False
+    shortage: Shortage | None = None
 
 
 @dataclass(frozen=True, eq=False)

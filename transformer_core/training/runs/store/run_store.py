@@ -86,7 +86,8 @@ class RunStore:
         found = replace(found, alive=seen.alive)
         if seen.starting and (not seen.alive or found.state in ENDED):
             state = "queued" if seen.queue_place else "starting"
-            return replace(found, state=state, message="", queue_place=seen.queue_place, seconds_left=None)
+            waits = {"queue_place": seen.queue_place, "shortage": seen.shortage}
+            return replace(found, state=state, message="", seconds_left=None, **waits)
         if found.state in ENDED or (found.state == "paused" and seen.paused):
             return replace(found, seconds_left=None)
         if seen.alive:
