@@ -27,7 +27,9 @@ def rows_of(folder: Path) -> dict[str, list[tuple]]:
     """Return all rows of a run's database but the process that wrote it."""
     with closing(sqlite3.connect(folder / DATABASE)) as database:
         database.execute("UPDATE status SET pid = 0")
-        rows = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in TABLES}
+        rows = {
+            name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in (*TABLES, "histograms")
+        }
     rows["facts"] = [row for row in rows["facts"] if row[0] != "node"]
     return rows
 
@@ -82,6 +84,7 @@ def test_the_server_has_every_row_and_every_file_of_the_node(sent, small: bool, 
     Session(RunStore(there), tiny_task, first_two).work()
     assert take_all(there, store.folder, is_over=True) == (5 if small else 1)
     assert rows_of(store.folder) == rows_of(there)
+    assert set(store.histograms()) == {0, 1, 2, 3, 4}
     left, right = files_of(store.folder), files_of(there)
     assert {name: left[name] for name in right} == right
     assert store.status().state == "finished"

@@ -69,7 +69,8 @@ class News:
 
     Args:
         status: of STATUS.
-        steps, frames, layouts, points, facts: rows as they are in the tables; no points where they are there already.
+        steps, frames, histograms, layouts, points, facts: rows as they are in the tables; no points where they
+            are there already.
         published: numbers of the frames that readers may see now.
         weights: the files of the frames, by number.
         files: contents and time of other files.
@@ -82,6 +83,7 @@ class News:
     status: tuple
     steps: list[tuple]
     frames: list[tuple]
+    histograms: list[tuple]
     layouts: list[tuple]
     points: list[tuple]
     facts: list[tuple]
@@ -136,7 +138,7 @@ def rewind(folder: Path) -> None:
         table.execute("DELETE FROM steps WHERE step > ?", (step or 0,))
         table.execute("UPDATE status SET step = ?", (step or 0,))
         if step is None:
-            for name in ("steps", "frames", "layouts"):
+            for name in ("steps", "frames", "histograms", "layouts"):
                 table.execute(f"DELETE FROM {name}")
 
 
@@ -188,6 +190,9 @@ def news_of(folder: Path, seen: Seen, *, is_over: bool, pauses: bool = False) ->
             ).fetchall()
             frames, weights = _new_frames(table, folder, seen.frame)
             last = frames[-1][0] if frames else seen.frame
+            histograms = table.execute(
+                "SELECT * FROM histograms WHERE frame > ? AND frame <= ?", (seen.frame, last)
+            ).fetchall()
             new = (seen.published, last)
             layouts = table.execute("SELECT * FROM layouts WHERE frame > ? AND frame <= ?", new).fetchall()
             published = table.execute(
@@ -203,6 +208,7 @@ def news_of(folder: Path, seen: Seen, *, is_over: bool, pauses: bool = False) ->
         status,
         steps,
         frames,
+        histograms,
         layouts,
         points,
         facts,
@@ -249,7 +255,8 @@ def take_news(folder: Path, news: News, facts: Mapping[str, str]) -> None:
 
 
 def _put_rows(table: sqlite3.Connection, news: News, facts: Mapping[str, str]) -> None:
-    rows = {"points": news.points, "steps": news.steps, "frames": news.frames, "layouts": news.layouts}
+    rows = {"points": news.points, "steps": news.steps, "frames": news.frames}
+    rows |= {"histograms": news.histograms, "layouts": news.layouts}
     known = [*news.facts, *facts.items()] if news.facts else []
     for name, found in (rows | {"facts": known}).items():
         if found:
