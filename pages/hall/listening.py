@@ -21,7 +21,7 @@ from pages.serving.limits import limits
 
 MOST_TEXTS = 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
-SECONDS_BETWEEN_LOOKS = 1.0  # at what is being computed for a scene
+SECONDS_BETWEEN_LOOKS = 0.4  # at what is being computed for a scene
 Body = dict[str, Any]
 _live: dict[str, "Live"] = {}
 

@@ -1,6 +1,11 @@
 """The parts of a room's phones: what a scene gives to each, and what the class came to so far."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
+
+from cachetools import LRUCache
 
 from pages.hall.each.frame import Body, Given, Picture, Task
 from pages.hall.each.kinds import OF_KIND, CannotAskError, part_of, phone_of, task_of
@@ -8,6 +13,12 @@ from pages.hall.rooms import RoomState
 from pages.link import Link, reading
 
 Answers = list[Any]
+Key = tuple[str, str, str, tuple[str, ...]]
+MOST_AHEAD, MOST_KNOWN = 2, 256  # scenes computed at once, and known to be computed
+_ahead = ThreadPoolExecutor(MOST_AHEAD, "class scene")
+_computed: LRUCache[Key, bool] = LRUCache(MOST_KNOWN)
+_begun = set[Key]()
+_lock = threading.Lock()
 
 
 def task_in(state: RoomState, *, stage: str | None = None, language: str | None = None) -> Task[Any] | None:
@@ -26,6 +37,38 @@ def task_in(state: RoomState, *, stage: str | None = None, language: str | None 
     who = f"{state.owner or 'home'} room {state.code} {state.scene}"
     with reading(Link({**scene.state, "lang": lang}, state.owner)):
         return task_of(scene.each, scene.state, lang, who, stage=stage or state.stage, setting=state.slider)
+
+
+def ready(state: RoomState) -> bool:
+    """Tell whether what is exact about a scene was computed before; else begin it, and make nobody wait."""
+    scene = state.lecture.scenes[state.scene - 1]
+    assert scene.each is not None
+    key = (state.owner, scene.screen, scene.each.head, scene.each.items)
+    with _lock:
+        begins = key not in _begun and key not in _computed
+        if begins:
+            _begun.add(key)
+    if begins:
+        _ahead.submit(_compute, key, state)
+    with _lock:
+        return key in _computed
+
+
+def _compute(key: Key, state: RoomState) -> None:
+    try:
+        task_in(state)
+    except CannotAskError:
+        pass  # told to whoever asks
+    finally:
+        with _lock:
+            _computed[key] = True
+            _begun.discard(key)
+
+
+def prepare(state: RoomState, number: int) -> None:
+    """Begin to compute what is exact about a scene, if there is such a one that gives every phone a part."""
+    if 1 <= number <= len(state.lecture.scenes) and state.lecture.scenes[number - 1].each is not None:
+        ready(replace(state, scene=number))
 
 
 def picture_in(state: RoomState, *, stage: str | None = None) -> Picture | None:
@@ -47,7 +90,7 @@ def shown_of(state: RoomState) -> Body:
     people = len({seat for seat, _, _ in state.parts})
     known: Body = {"setting": state.slider, "given": len(state.parts), "people": people}
     try:
-        picture = picture_in(state)
+        picture = picture_in(state) if ready(state) else None
     except CannotAskError as error:
         return known | {"error": str(error)}
     return known | ({"pending": True} if picture is None else {"picture": picture.sent()})
@@ -56,7 +99,7 @@ def shown_of(state: RoomState) -> Body:
 def part_in(state: RoomState, seat: int, given: Answers, language: str) -> Body:
     """Return a phone's part; or that it is pending, or the error in words."""
     try:
-        task = task_in(state, language=language)
+        task = task_in(state, language=language) if ready(state) else None
     except CannotAskError as error:
         return {"error": str(error)}
     if task is None:

@@ -22,7 +22,7 @@ from pages.hall.each.frame import BadPartError, Picture
 from pages.hall.each.kinds import CannotAskError, set_within
 from pages.hall.lectures import Scene, find_lecture
 from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms, with_phones
-from pages.hall.parts import part_in, picture_in, rounds_in, taken_in
+from pages.hall.parts import part_in, picture_in, prepare, rounds_in, taken_in
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
@@ -214,6 +214,8 @@ async def _step(request: Request, body: Body) -> Response:
         finding = await run_in_threadpool(measure, asked, asked.question, link)
     await run_in_threadpool(rooms().step, code, scene, stage, finding)
     changed(code)
+    prepare(state, scene)
+    prepare(state, scene + 1)
     return JSONResponse({}, headers=FRESH)
 
 

@@ -11,6 +11,7 @@ from pages.kit.glossary import show_prose
 from pages.kit.runs import refuse_read_only
 from pages.kit.waiting import awaited_or_why
 from pages.language import language, plain, section, t
+from pages.lectures.checks import offer_to_verify, show_two_rooms
 from pages.lectures.own import keep_lecture, show_own, take_file
 from pages.room import heading
 from pages.serving.limits import limits
@@ -84,6 +85,7 @@ def show_lecture(name: str, lecture: Lecture | str) -> None:
                 on_click="ignore",
             )
         _offer_to_take_home(lecture)
+        offer_to_verify(lecture)
         with st.expander(t("lectures.scenes"), icon=":material/list:"):
             st.markdown("\n".join(f"{number}. {plain(one.title)}" for number, one in enumerate(lecture.scenes, 1)))
     if begins:
@@ -98,5 +100,6 @@ st.subheader(t("lectures.own"), anchor=False)
 if not refuse_read_only():
     show_own(show_lecture)
     take_file()
+show_two_rooms()
 with st.expander(t("lectures.format"), icon=":material/description:"):
     show_prose(section("lectures", "format"))

@@ -1,7 +1,8 @@
 """A lecture hall: phones that join a room, follow its scenes and answer, while the lecturer's page is in use.
 
-Every phone is a stream of its own and answers over connections of its own, as browsers do. A fifth of them is cut off
-and comes back; then the server is killed and started again with the same file of rooms.
+Every phone is a stream of its own and answers over connections of its own, as browsers do. Then all do their parts in
+scenes in which the class is the experiment, and a tenth of them sends everything twice. A fifth of the phones is cut
+off and comes back, in either; then the server is killed and started again with the same file of rooms.
 Run: python -m tests.benchmarks.hall [--phones N]
 """
 
@@ -22,11 +23,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pages.hall.each.kinds import OF_KIND
 from pages.hall.lectures import Lecture, lectures
 from tests.benchmarks.visitors import ask, connected, memory_mb
 from tests.helpers.browser import started
 
-LECTURE = "twelve_scenes"
+LECTURE, CLASS = "twelve_scenes", "you_are_the_model"
+SAID = {
+    "guess": ["the", 0.5],
+    "cut": 0.4,
+    "label": "positive",
+    "vector": [0.1, 0.2],
+    "train": 0.6,
+}  # a draw says nothing
+MOST_ROUNDS = 2  # of each part
 JOIN_SECONDS, ANSWER_SECONDS, SCENE_SECONDS = 30.0, 5.0, 4.0
 QUESTIONS = 6
 MOST_SECONDS, MOST_CHANGE_SECONDS, MOST_MB, MOST_PAGE_KB = 0.5, 0.25, 100.0, 60.0
@@ -165,6 +175,39 @@ class Hall:
             self.answers += [] if when is None else [max(0.0, when - at)]
         self.twice += max(0, seen[-1][1] - len(self.phones))
 
+    async def give(self, scene: int, said: Any, rounds: int) -> None:
+        """Let all phones do their part within some seconds a round; note after how long the lecturer saw as many."""
+        sent: list[float] = []
+
+        async def one(number: int, phone: Listener) -> None:
+            chance, ask = random.Random(number * 37 + scene), f"/room/{self.code}"
+            while "lines" not in await _asked(self.address, f"{ask}/part", {"scene": scene}, phone.cookie):
+                await asyncio.sleep(1.0)  # it is being computed
+            for place in range(rounds):
+                await asyncio.sleep(chance.random() * ANSWER_SECONDS)
+                sent.append(time.perf_counter())
+                body = {"scene": scene, "round": place, "said": said}
+                for _ in range(2 if number % 10 == 0 else 1):
+                    part = await _asked(self.address, f"{ask}/give", body, phone.cookie)
+                    self.lost += part.get("round") != place + 1
+
+        cut = self.phones[: len(self.phones) // 5]
+        all_of_them = asyncio.gather(*(one(number, phone) for number, phone in enumerate(self.phones)))
+        await asyncio.sleep(ANSWER_SECONDS / 2)
+        for phone in cut:
+            phone.cut()
+        await asyncio.sleep(0.5)
+        for phone in cut:
+            self.listen(phone)
+        await all_of_them
+        await asyncio.sleep(1.0)
+        seen = [(at, state["answers"]) for at, state in self.lecturer.came if state.get("scene") == scene]
+        for place, at in enumerate(sorted(sent), 1):
+            when = next((then for then, answers in seen if answers >= place), None)
+            self.lost += when is None
+            self.answers += [] if when is None else [max(0.0, when - at)]
+        self.twice += max(0, seen[-1][1] - rounds * len(self.phones))
+
 
 async def _join(address: str, code: str, count: int) -> tuple[list[Listener], float]:
     """Let phones open the page within half a minute; return them and how large the page is, in kB."""
@@ -177,7 +220,8 @@ async def _join(address: str, code: str, count: int) -> tuple[list[Listener], fl
             files = [part.split('"')[0] for part in body.decode().split("/hall/files/")[1:]]
             names = {f"/hall/files/{name}" for name in files}
             folder = next(iter(names)).rpartition("/")[0]
-            names |= {f"{folder}/{name}" for name in ("nodes.js", "kit.js", "room.js")}
+            imported = ("nodes.js", "kit.js", "room.js", "figure.js", "part.js", "figure.css", "part.css")
+            names |= {f"{folder}/{name}" for name in imported}
             sizes.append(len(body) + sum([len((await _request(address, "GET", name))[1]) for name in names]))
         return Listener(f"/room/{code}/events", cookie=headers["set-cookie"].split(";")[0])
 
@@ -248,14 +292,36 @@ async def _lecture(address: str, process: int, count: int, lecture: Lecture) -> 
     return hall, fine
 
 
+async def _class(hall: Hall, cookie: str, lecture: Lecture) -> tuple[Hall, int, bool]:
+    """Let the same phones do their parts in a room of its own; return it, and how much the last scene was given."""
+    made = await _asked(hall.address, "/room/open", {"lecture": CLASS, "language": "en", "scene": 1}, cookie)
+    code, secret = made["code"], made["secret"]
+    phones = [Listener(f"/room/{code}/events", cookie=phone.cookie) for phone in hall.phones]
+    own = Hall(hall.address, code, secret, phones, Listener(f"/room/{code}/lecturer", {"secret": secret}, cookie))
+    for who in (own.lecturer, *phones):
+        own.listen(who)
+    await asyncio.sleep(3)
+    given, fine = 0, True
+    for number, scene in enumerate(lecture.scenes, 1):
+        assert scene.each is not None
+        await own.step(number, "asked")
+        rounds = min(MOST_ROUNDS, OF_KIND[scene.each.kind].rounds(scene.each))
+        before = len(own.answers)
+        await own.give(number, SAID.get(scene.each.kind), rounds)
+        given = rounds * len(phones)
+        what = f"{scene.each.kind}: {given} given, to the lecturer, 95th percentile"
+        fine &= told(what, late(own.answers[before:]), MOST_SECONDS, "s")
+    fine &= told(f"class scene to {len(phones)} phones, 95th percentile", late(own.steps), MOST_SECONDS, "s")
+    return own, given, fine
+
+
 async def _after_a_kill(hall: Hall, address: str, scenes: int) -> None:
-    """Let all come back to a server that was killed, and go on where it was."""
+    """Let all come back to a server that was killed, where they were."""
     hall.address = address
     for who in (hall.lecturer, *hall.phones):
         hall.listen(who)
     await asyncio.sleep(5)
     hall.lost += sum(phone.came[-1][1].get("number") != scenes for phone in hall.phones)
-    await hall.step(1, "asked")
 
 
 def main() -> int:
@@ -263,22 +329,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--phones", type=int, default=500)
     count = parser.parse_args().phones
-    lecture = lectures("en")[LECTURE]
+    lecture, parts = (lectures("en")[name] for name in (LECTURE, CLASS))
     assert isinstance(lecture, Lecture)
+    assert isinstance(parts, Lecture)
 
     async def both(folder: Path) -> bool:
         with started(folder / "log") as (address, process):
             hall, fine = await _lecture(address, process, count, lecture)
+            of_class, given, well = await _class(hall, hall.lecturer.cookie, parts)
             os.kill(process, signal.SIGKILL)
-            await asyncio.gather(*hall.tasks, return_exceptions=True)
+            await asyncio.gather(*hall.tasks, *of_class.tasks, return_exceptions=True)
         with started(folder / "log2") as (address, _):
+            await _after_a_kill(of_class, address, len(parts.scenes))
+            counted = next(state for _, state in reversed(of_class.lecturer.came) if not state.get("closed"))["answers"]
+            of_class.lost += max(0, given - counted)
+            of_class.twice += max(0, counted - given)
+            await of_class.step(1, "asked")
+            for task in list(of_class.tasks):
+                task.cancel()
             await _after_a_kill(hall, address, len(lecture.scenes))
+            await hall.step(1, "asked")
             state = hall.lecturer.came[-1][1]
             hall.twice += state["answers"] not in (0, count)
             for task in list(hall.tasks):
                 task.cancel()
-        fine &= told("scenes and answers lost, a kill and a cut of a fifth included", hall.lost, 0, "")
-        return fine & told("answers counted twice", hall.twice, 0, "")
+        lost, twice = hall.lost + of_class.lost, hall.twice + of_class.twice
+        fine &= told("scenes, answers and parts lost, a kill and cuts of a fifth included", lost, 0, "")
+        return fine & well & told("answers and parts counted twice", twice, 0, "")
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["VITRINE_ROOMS"] = str(Path(folder) / "rooms.sqlite3")

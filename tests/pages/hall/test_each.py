@@ -5,11 +5,13 @@ import io
 import json
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pages.hall import parts
 from pages.hall.each.frame import STAGES, BadPartError, Given, Task
 from pages.hall.each.kinds import OF_KIND, OTHERS, alone, part_of, phone_of, set_within, task_of
 from pages.hall.lectures import Lecture, LectureError, Scene, lectures, read_lecture
@@ -233,7 +235,9 @@ def test_one_person_alone_has_a_class_of_draws_and_sees_what_is_exact_once_the_p
 
 
 @pytest.fixture
-def rooms(tmp_path: Path) -> Rooms:
+def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rooms:
+    """Rooms, whose scenes are computed at once."""
+    monkeypatch.setattr(parts, "_ahead", SimpleNamespace(submit=lambda act, *about: act(*about)))
     return Rooms(tmp_path / "rooms.sqlite3", most=3)
 
 

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from app import LIVE
+from pages.hall import parts
 from pages.hall import room_routes as module
 from pages.hall.alone import alone_routes
 from pages.hall.projector import projector_routes
@@ -45,6 +46,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: list[float])
     monkeypatch.setenv("VITRINE_ROOMS", str(tmp_path / "rooms.sqlite3"))
     monkeypatch.setattr(module, "before_serving", lambda look: None)
     monkeypatch.setattr(module, "before_stopping", lambda end: None)
+    monkeypatch.setattr(parts, "_ahead", SimpleNamespace(submit=lambda act, *about: act(*about)))
     module.rooms.cache_clear()
     yield TestClient(Starlette(routes=module.room_routes()))
     module.rooms.cache_clear()
