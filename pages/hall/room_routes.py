@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pages.hall.lectures import Scene, find_lecture
-from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms, with_phones
+from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
@@ -163,7 +163,7 @@ async def _open(request: Request, body: Body) -> Response:
             del _opened_from[code]
         if not is_home() and list(_opened_from.values()).count(address) >= MOST_ROOMS_OF_AN_ADDRESS:
             raise _RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
-        made = rooms().open(owner, lecture, lang, scene, with_phones=with_phones())
+        made = rooms().open(owner, lecture, lang, scene)
         _opened_from[made[0]] = address
         return made
 
