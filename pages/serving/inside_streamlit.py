@@ -158,6 +158,16 @@ def end_gone_sessions() -> None:
         uploaded_files().remove_session_files(session)
 
 
+def has_lost_its_session(protocols: str) -> bool:
+    """Tell whether the browser of this session had another one, which its process held and this one does not.
+
+    Args:
+        protocols: the header Sec-WebSocket-Protocol; the third that a browser names is the session that it had.
+    """
+    run, had = get_script_run_ctx(), [one.strip() for one in protocols.split(",")][2:3]
+    return run is not None and had not in ([], [""], [run.session_id])
+
+
 def is_back_or_forward() -> bool:
     """Tell whether this run follows on the browser's Back or Forward."""
     run = get_script_run_ctx()
