@@ -100,7 +100,7 @@ LONGEST_NAME, LARGEST_NOTE = 64, 1 << 16
 NAME = re.compile(r"\w[\w.-]*")
 NOTE, MOST_NAMED = "opened.json", 20
 ORIGINS = ("zip", "folder", "hub")
-MAKING = "making.lock"
+MAKING = ".making.lock"
 
 
 def default_root() -> Path:
