@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,8 +36,18 @@ def configuration(text: str, port: int, ports: list[int]) -> str:
     return "\n".join([text, *servers]) + "\n"
 
 
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
 def main() -> int:
-    """Serve until one of the processes ends or somebody stops it; exit status 2 where there is no haproxy."""
+    """Serve until all processes have ended or somebody stops it; exit status 2 where it cannot begin."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--processes", type=int, default=2, choices=range(1, MOST_PROCESSES + 1), metavar="N")
     parser.add_argument("--port", type=int, default=8501)
@@ -47,6 +58,9 @@ def main() -> int:
         print(NO_PROXY, file=sys.stderr)
         return 2
     ports = [given.first_port + number for number in range(given.processes)]
+    if taken := [port for port in (given.port, *ports) if not _is_free(port)]:
+        print(f"Something listens to port {taken[0]} already; --port and --first-port name others", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "haproxy.cfg"
         config.write_text(configuration(CONFIG.read_text(encoding="utf-8"), given.port, ports), encoding="utf-8")

@@ -12,6 +12,7 @@ from streamlit.proto.Common_pb2 import FileUploaderState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin
 
 TRIGGER = "trigger_value"
 KINDS = {  # how a widget's value is called in a message
@@ -34,7 +35,7 @@ def socket_of(address: str, *, origin: str | None = None, cookie: str = "") -> c
     stream = address.replace("http", "ws") + "/_stcore/stream"
     sent = {"Cookie": cookie} if cookie else {}
     known: Any = {"subprotocols": ["streamlit"], "additional_headers": sent, "max_size": 1 << 26, "open_timeout": 60}
-    return connect(stream, origin=origin or address, **known)
+    return connect(stream, origin=Origin(origin or address), **known)
 
 
 async def until(socket: ClientConnection, kind: str) -> list[ForwardMsg]:
@@ -155,9 +156,10 @@ class Visitor:
             if one.WhichOneof("type") != "delta":
                 continue
             element, block = one.delta.new_element, one.delta.add_block
-            kind = element.WhichOneof("type") or block.WhichOneof("type")
-            widget = getattr(element if element.WhichOneof("type") else block, kind, None) if kind else None
-            if getattr(widget, "id", ""):
+            holder: Any = element if element.WhichOneof("type") else block
+            kind = str(holder.WhichOneof("type"))
+            widget = getattr(holder, kind, None)
+            if widget is not None and getattr(widget, "id", ""):
                 yield kind, getattr(widget, "label", ""), widget.id
 
     def _found(self, called: str) -> tuple[str, str]:
