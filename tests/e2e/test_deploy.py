@@ -29,6 +29,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="a process is found by what Linux tells of it"),
 ]
 EN = words("en")
+CONNECTED = "[data-testid=stApp][data-test-connection-state=CONNECTED]"
 COOKIE = "vitrine_process"
 TEXT = "Not a good film at all, and not a bad one."
 
@@ -82,6 +83,11 @@ def tab(context: BrowserContext, served: Served, port: int) -> Page:
     return context.new_page()
 
 
+def choose(page: Page) -> None:
+    """Choose a head on the page Attention."""
+    page.get_by_role("radiogroup", name="Head").get_by_text("2", exact=True).click()
+
+
 def test_when_a_process_is_killed_its_visitors_go_on_at_the_other_and_hear_what_is_lost(
     served: Served, browser: Browser, tmp_path: Path
 ) -> None:
@@ -93,26 +99,34 @@ def test_when_a_process_is_killed_its_visitors_go_on_at_the_other_and_hear_what_
     with browser.new_context() as reads, browser.new_context() as brings, browser.new_context() as elsewhere:
         text, file, other = tab(reads, served, killed), tab(brings, served, killed), tab(elsewhere, served, left)
         film = reads.new_page()
-        visit(text, served.address, "attention", text=TEXT, head="2")
+        visit(text, served.address, "attention", text=TEXT)
         visit(other, served.address, "attention", text=TEXT)
         film.goto(f"{served.address}/train?run={run.id}")
         expect(film.locator(".vf canvas").first).to_be_visible()
         file.goto(f"{served.address}/my_model?my_model_from=zip")
         file.locator("input[type=file]").set_input_files(packed)
-        file.get_by_role("button", name=EN["my_model.open"]).click()
-        expect(file.get_by_text("brought").first).to_be_visible()
+        expect(file.get_by_role("button", name=EN["my_model.open"])).to_be_visible()
         settle(file)
-        link = text.url
 
         served.kill(killed)
+        wait_for(lambda: not served.answers(killed))
+        for one in (text, film, file, other):
+            one.wait_for_selector(CONNECTED)
+        choose(text)
+        file.get_by_role("button", name=EN["my_model.open"]).click()
+        film.reload()
+        choose(other)
 
-        for one in (text, film, file):
+        for one in (text, file):
             expect(one.get_by_text(EN["session.lost"])).to_be_visible()
-            settle(one)
-        assert text.url == link
         expect(text.get_by_role("textbox").first).to_have_value(TEXT)
+        text.wait_for_url("**head=2**")
+        expect(text.get_by_text("Layer 0, head 2").first).to_be_visible()
+        expect(file.get_by_role("button", name=EN["my_model.open"])).to_have_count(0)
+        file.locator("input[type=file]").set_input_files(packed)
+        file.get_by_role("button", name=EN["my_model.open"]).click()
+        file.wait_for_url("**model=brought**")
         expect(film.locator(".vf canvas").first).to_be_visible()
-        assert "model=brought" in file.url, "what was opened lies in a folder of both"
-        expect(file.get_by_text("brought").first).to_be_visible()
+        expect(other.get_by_text("Layer 0, head 2").first).to_be_visible()
         expect(other.get_by_text(EN["session.lost"])).to_have_count(0)
         assert {one["value"] for one in reads.cookies() if one["name"] == COOKIE} == {f"p{left}"}
