@@ -2,7 +2,9 @@ VENV ?= .venv
 PYTHON ?= python3.11
 BIN := $(VENV)/bin
 
-.PHONY: setup lock run test nightly quick lint bench models
+PROCESSES ?= 2
+
+.PHONY: setup lock run serve test nightly quick lint bench models
 
 setup: ## install everything that running and testing needs
 	$(PYTHON) -m venv $(VENV)
@@ -15,6 +17,9 @@ lock: ## pin what the requirements themselves require, for every Python and plat
 
 run: ## start the app for somebody who changes it: it follows the files
 	$(BIN)/streamlit run app.py --server.fileWatcherType poll
+
+serve: ## start several processes behind one address, http://localhost:8501, with haproxy: make serve PROCESSES=2
+	$(BIN)/python deploy/serve.py --processes $(PROCESSES)
 
 test: ## pass the gate, in eight minutes at most
 	$(BIN)/python -m pytest

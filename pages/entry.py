@@ -10,6 +10,7 @@ from pages.kit.url import arrive, go_to
 from pages.language import ASSETS, language, stylesheet, t
 from pages.running_sign import show_running
 from pages.serving.headers import NAME_LANGUAGE
+from pages.serving.inside_streamlit import has_lost_its_session
 from pages.serving.limits import limits
 
 st.set_page_config(page_icon=str(ASSETS / "icon.svg"), layout="wide")  # first, or a page's own icon is fetched
@@ -41,6 +42,10 @@ else:
     show_running(page.url_path)
     show_search()
     show_tour()
+    if "lost" not in st.session_state:
+        st.session_state.lost = has_lost_its_session(st.context.headers.get("Sec-WebSocket-Protocol") or "")
+        if st.session_state.lost:
+            st.toast(t("session.lost"), icon=":material/sync_problem:", duration="infinite")
 page.run()
 name = page.url_path or next(iter(ICONS))
 if not hall:

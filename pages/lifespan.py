@@ -11,13 +11,17 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from types import FrameType
 
 import streamlit as st
 import torch
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -40,6 +44,8 @@ from pages.serving.inside_streamlit import drop_what_lies_inside, end_gone_sessi
 from pages.serving.limits import limits, raise_open_files, visitors_for
 from pages.serving.log import quiet_logs
 from transformer_core.analysis.outcome import read
+from transformer_core.kept import kept_at
+from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.store.folder import default_root, sweep
 from transformer_core.untrusted.bundle_files import BundleError
@@ -138,11 +144,38 @@ def guard() -> list[Middleware]:
     ]
 
 
+@lru_cache(maxsize=1)
+def _troubles(_: int) -> list[str]:
+    """Return what is wrong, in words: a folder that cannot be written, a full queue, a cluster out of reach."""
+    found = []
+    if limits().read_only:
+        return found
+    rooms = kept_at("VITRINE_ROOMS", "rooms.sqlite3").parent
+    for what, folder in (("runs", default_root()), ("opened models", opened_root()), ("rooms", rooms)):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"1")
+        except OSError as error:
+            found.append(f"the folder of {what} cannot be written: {error.strerror or type(error).__name__}")
+    try:
+        runner().require_room(default_root())
+    except RunError as error:
+        found.append(f"no run can be started: {error}")
+    return found
+
+
 def health_routes() -> list[Route]:
-    """Return the route "_health" for st.App, for machines that ask whether the server answers."""
+    """Return the route "_health" for st.App, for machines that ask whether the server answers.
+
+    It answers 200 while pages are served: what is wrong besides stands in "wrong" and is the same in every process of
+    the machine, of which a proxy would else leave none.
+    """
 
     async def health(_: object) -> JSONResponse:
-        return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+        wrong = await run_in_threadpool(_troubles, int(time.monotonic()))
+        found = {"status": "wrong", "wrong": wrong} if wrong else {"status": "ok"}
+        return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
     return [Route(below_base("_health"), health)]
 

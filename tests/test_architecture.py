@@ -33,6 +33,7 @@ ALLOWED_AT_TOP = {
     "README.md",
     ".ci",
     ".streamlit",
+    "deploy",
     ".gitignore",
     "pyproject.toml",
     "requirements-dev.txt",

@@ -1,11 +1,12 @@
 """Who listens to a room: its state goes to everybody whole, as server-sent events, at each change.
 
 A phone that slept needs nothing but the newest. The state is written once for all phones; answers that come fast are
-told together.
+told together. Another process of the machine may have changed a room: its file is looked at while anybody listens.
 """
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import cache
@@ -20,10 +21,11 @@ from pages.link import below_base
 from pages.serving.limits import limits
 
 MOST_TEXTS = 200
-SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_BEATS = 0.2, 15.0
-SECONDS_BETWEEN_LOOKS = 0.4  # at what is being computed for a scene
+SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_BEATS = 0.2, 0.1, 15.0
+SECONDS_BETWEEN_READINGS = 0.4  # of what is being computed for a scene
 Body = dict[str, Any]
 _live: dict[str, "Live"] = {}
+_looking: list[asyncio.Task[None]] = []  # the one that looks for what other processes have changed
 
 
 @cache
@@ -107,15 +109,19 @@ class Live:
         while True:
             await self._wanted.wait()
             if not self.listeners and self.version:
-                break
+                await run_in_threadpool(rooms().note_phones, self.code, 0)
+                if not self.listeners:
+                    break
             self._wanted.clear()
             self._at_once.clear()
-            self.messages = await run_in_threadpool(_messages, self.code, self.phones)
-            if PENDING in self.messages:
-                self.loop.call_later(SECONDS_BETWEEN_LOOKS, self.changed)
-            self.closed = self.messages["phone"] == CLOSED
-            self.version += 1
-            self._hear()
+            messages = await run_in_threadpool(_messages, self.code, self.phones)
+            if PENDING in messages:
+                self.loop.call_later(SECONDS_BETWEEN_READINGS, self.changed)
+            if messages != self.messages:
+                self.messages = messages
+                self.closed = self.messages["phone"] == CLOSED
+                self.version += 1
+                self._hear()
             if self.closed:
                 break
             with suppress(TimeoutError):
@@ -127,7 +133,24 @@ def listened(code: str) -> Live:
     """Return a room as those who listen to it share it."""
     if code not in _live:
         _live[code] = Live(code)
+    if not _looking:
+        _looking.append(asyncio.create_task(_look_elsewhere()))
     return _live[code]
+
+
+async def _look_elsewhere() -> None:
+    """Let rooms hear of what other processes have changed, for as long as anybody listens."""
+    known = None
+    try:
+        while _live:
+            with suppress(sqlite3.Error):
+                found = await run_in_threadpool(rooms().changed_elsewhere)
+                if known not in (None, found):
+                    all_changed(at_once=False)
+                known = found
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+    finally:
+        _looking.clear()
 
 
 def changed(code: str, *, at_once: bool = True) -> None:
@@ -178,23 +201,19 @@ PENDING = "pending"  # among the messages: what is exact is being computed, so l
 
 def _messages(code: str, phones: int) -> dict[str, bytes]:
     """Return the state of a room as each kind of listener hears it; in a thread, for a lecture's words are parsed."""
+    all_phones = rooms().note_phones(code, phones)
     state = rooms().state(code)
     if state is None:
         return {"phone": CLOSED, "lecturer": CLOSED}
     each = None if state.lecture.scenes[state.scene - 1].each is None else shown_of(state)
-    told = {"phone": _event(_for_phones(state, each)), "lecturer": _event(_for_lecturer(state, phones, each))}
+    told = {"phone": _event(_for_phones(state, each)), "lecturer": _event(_for_lecturer(state, all_phones, each))}
     return told | ({PENDING: b""} if each and PENDING in each else {})
 
 
-def with_phones() -> set[str]:
-    """Return the codes of the rooms in which phones are now."""
-    return {code for code, live in list(_live.items()) if live.phones}
-
-
-def all_changed() -> None:
-    """Let everybody in any room hear of a change."""
+def all_changed(*, at_once: bool = True) -> None:
+    """Let everybody in any room hear of a change, as Live.changed."""
     for live in list(_live.values()):
-        live.changed()
+        live.changed(at_once=at_once)
 
 
 def end_all() -> None:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from pages.hall.each.frame import BadPartError, Picture
 from pages.hall.each.kinds import CannotAskError, set_within
 from pages.hall.lectures import Scene, find_lecture
-from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms, with_phones
+from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms
 from pages.hall.parts import part_in, picture_in, prepare, rounds_in, taken_in
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
@@ -171,7 +171,7 @@ async def _open(request: Request, body: Body) -> Response:
             del _opened_from[code]
         if not is_home() and list(_opened_from.values()).count(address) >= MOST_ROOMS_OF_AN_ADDRESS:
             raise RefusalError(409, "room.address", most=MOST_ROOMS_OF_AN_ADDRESS)
-        made = rooms().open(owner, lecture, lang, scene, with_phones=with_phones())
+        made = rooms().open(owner, lecture, lang, scene)
         _opened_from[made[0]] = address
         return made
 

@@ -1,5 +1,8 @@
 """Rooms: a lecture whose audience answers by phone; kept in SQLite, so that a server that starts again goes on.
 
+Several processes of a machine share them: each notes how many phones listen to it. That a process is still there is
+told by its lock alone, which the operating system releases when the process ends.
+
 Nothing tells who answered: of a phone's key only a hash that is another one in every room is kept.
 """
 
@@ -11,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,9 +22,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from filelock import FileLock
+
 from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
 from pages.kit.exports import rows_csv
 from transformer_core.kept import kept_at
+from transformer_core.training.runs.store.folder import hold, is_held, new_id
 
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
@@ -37,6 +43,10 @@ CREATE TABLE IF NOT EXISTS room (
 CREATE TABLE IF NOT EXISTS stage (
     code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, stage TEXT NOT NULL,
     finding TEXT, PRIMARY KEY (code, scene)
+) STRICT;
+CREATE TABLE IF NOT EXISTS listening (
+    process TEXT NOT NULL, code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, phones INTEGER NOT NULL,
+    PRIMARY KEY (process, code)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS answer (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
@@ -140,12 +150,26 @@ class Rooms:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
         path.chmod(0o600)  # SQLite's files beside it have its rights
-        self._most = most
+        self._path, self._most = path, most
+        self._process, self._noted = new_id(), dict[str, int]()
+        self._there: FileLock | None = None  # the process's own, once it has noted anything
         self._lock = threading.Lock()
         self._file = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         for line in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "busy_timeout = 5000"):
             self._file.execute(f"PRAGMA {line}")
         self._file.executescript(TABLES)
+        self._forget_the_ended()
+
+    def _forget_the_ended(self) -> None:
+        """Delete what processes noted that have ended, and their locks."""
+        with self._change() as file:
+            for (process,) in file.execute("SELECT DISTINCT process FROM listening").fetchall():
+                if not is_held(self._lock_of(process)):
+                    file.execute("DELETE FROM listening WHERE process = ?", (process,))
+                    self._lock_of(process).unlink(missing_ok=True)
+
+    def _lock_of(self, process: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{process}.lock")
 
     @contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
@@ -176,21 +200,16 @@ class Rooms:
         )
         return found[-1] if len(found) >= MOST_ROOMS_OF_A_PERSON else None
 
-    def open(
-        self, owner: str, lecture: Lecture, language: str, scene: int, *, with_phones: Collection[str] = ()
-    ) -> tuple[str, str]:
+    def open(self, owner: str, lecture: Lecture, language: str, scene: int) -> tuple[str, str]:
         """Open a room and return its code and the lecturer's secret.
 
         Rooms that nobody used for a day go; so does a person's own that was used least recently, for a third one, and
         where the server has as many as there may be, the one that was used least recently of those without phones.
 
-        Args:
-            with_phones: codes of the rooms in which phones are now.
-
         Raises:
             RoomError: the server has as many rooms as there may be, and phones in all of them.
         """
-        secret = secrets.token_urlsafe(24)
+        secret, phones = secrets.token_urlsafe(24), self._phones()
         with self._change() as file:
             file.execute("DELETE FROM room WHERE used < ?", (time.time() - SECONDS_UNUSED,))
             own = file.execute(
@@ -199,7 +218,7 @@ class Rooms:
             file.executemany("DELETE FROM room WHERE code = ?", own[MOST_ROOMS_OF_A_PERSON - 1 :])
             known = [code for (code,) in file.execute("SELECT code FROM room ORDER BY used, rowid")]
             if len(known) >= self._most:
-                gone = next((code for code in known if code not in with_phones), None)
+                gone = next((code for code in known if not phones[code]), None)
                 if gone is None:
                     raise RoomError("room.full")
                 file.execute("DELETE FROM room WHERE code = ?", (gone,))
@@ -225,6 +244,27 @@ class Rooms:
         """Tell whether a secret is that of a room's lecturer."""
         found = self._rows("SELECT secret FROM room WHERE code = ?", code)
         return bool(found) and hmac.compare_digest(found[0][0], _hash(secret))
+
+    def note_phones(self, code: str, phones: int) -> int:
+        """Note how many phones listen to this process in a room; return how many do in all processes."""
+        if self._noted.get(code, 0) != phones:
+            self._there = self._there or hold(self._lock_of(self._process))
+            with self._change() as file:
+                row = (self._process, phones, code)
+                file.execute("INSERT OR REPLACE INTO listening SELECT ?, code, ? FROM room WHERE code = ?", row)
+            self._noted[code] = phones
+        return self._phones()[code]
+
+    def _phones(self) -> Counter[str]:
+        """Return how many phones listen to the processes that are there, by the room's code."""
+        found = Counter[str]()
+        for process, code, phones in self._rows("SELECT process, code, phones FROM listening WHERE phones"):
+            found[code] += phones if is_held(self._lock_of(process)) else 0
+        return found
+
+    def changed_elsewhere(self) -> int:
+        """Return a number that is another one once another process has changed a room."""
+        return self._rows("PRAGMA data_version")[0][0]
 
     def _room(self, code: str) -> _Room | None:
         found = self._rows("SELECT name, lecture, language, scene, picked, owner FROM room WHERE code = ?", code)

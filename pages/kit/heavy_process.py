@@ -37,14 +37,14 @@ class Place:
         folder: the model's, or the run's.
         of_run: it is a run's model.
         frame: the run's moment; None for its end.
-        opened: how often names may have come to mean other models since the server began.
+        version: another number once other files lie in the folder.
     """
 
     name: str
     folder: Path
     of_run: bool = False
     frame: int | None = None
-    opened: int = 0
+    version: int = 0
 
     def open(self) -> Bundle:
         """Load the model.

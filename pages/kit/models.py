@@ -58,12 +58,24 @@ KINDS_OF_PAGE: dict[str, tuple[str, ...]] = {
 }
 MOST_OPENED = 48  # models of all visitors
 SECONDS_FRESH = 3.0
-_forgotten = 0  # how often all models were let go of
 LONGEST_CARD = 20_000
 
 
+def _version_of(folder: Path) -> int:
+    """Return a number that is another one once other files lie in a model's folder, whichever process put them there.
+
+    The shipped ones stay as they are.
+    """
+    if folder.is_relative_to(CHECKPOINTS):
+        return 0
+    try:
+        return max(path.stat().st_mtime_ns for path in (folder, *(folder.iterdir() if folder.is_dir() else ())))
+    except OSError:  # it is being removed; opening it tells
+        return 0
+
+
 @lru_cache(maxsize=64)
-def _vocabulary_of(folder: Path) -> str | None:
+def _vocabulary_of(folder: Path, _: int) -> str | None:
     file = folder / "tokenizer.json"
     return sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
@@ -71,9 +83,9 @@ def _vocabulary_of(folder: Path) -> str | None:
 def with_same_vocabulary(name: str) -> list[str]:
     """Return the other models of this one's kind, in folders, whose file of the tokenizer is the same."""
     folders, kind = model_folders(), kind_of(name)
-    own = _vocabulary_of(folders[name]) if name in folders else None
-    others = (other for other in folders if other != name and kind_of(other) == kind)
-    return [other for other in others if own is not None and _vocabulary_of(folders[other]) == own]
+    others = [other for other in folders if other != name and kind_of(other) == kind] if name in folders else []
+    known = {other: _vocabulary_of(folders[other], _version_of(folders[other])) for other in (*others, name)}
+    return [other for other in others if known[name] is not None and known[other] == known[name]]
 
 
 def name_of_moment(run: str, frame: int | None = None) -> str:
@@ -140,8 +152,12 @@ def room() -> Room:
 
 
 @lru_cache(maxsize=64)
-def _kind_of(folder: Path) -> str | None:
+def _read_kind(folder: Path, _: int) -> str | None:
     return kind_of_folder(folder)  # None stays among the models, for opening it tells what is wrong
+
+
+def _kind_of(folder: Path) -> str | None:
+    return _read_kind(folder, _version_of(folder))
 
 
 def kind_of(name: str) -> str | None:
@@ -154,12 +170,14 @@ def kind_of(name: str) -> str | None:
     return None if store is None else store.spec.kind
 
 
-_has_chat = lru_cache(maxsize=64)(has_chat)
+@lru_cache(maxsize=64)
+def _has_chat(folder: Path, _: int) -> bool:
+    return has_chat(folder)
 
 
 def chat_models() -> list[str]:
     """Return the names of the models in folders that chat: those that come with a chat template."""
-    return [name for name, folder in model_folders().items() if _has_chat(folder)]
+    return [name for name, folder in model_folders().items() if _has_chat(folder, _version_of(folder))]
 
 
 @lru_cache(maxsize=8)
@@ -220,15 +238,15 @@ def place_of(name: str) -> Place:
     """
     found = OF_RUN.fullmatch(name)
     if found is None:
-        folder = model_folders().get(name)
+        folder = _own_folders().get(name) or model_folders().get(name)
         if folder is None:
             raise BundleError(t("model.gone", name=name))
-        return Place(name, folder, opened=_forgotten)
+        return Place(name, folder, version=_version_of(folder))
     store = find_run(found[1])
     if store is None:
         raise BundleError(t("model.run_gone", run=found[1]))
     frame = None if found[2] is None else int(found[2])
-    return Place(name, store.folder, of_run=True, frame=frame, opened=_forgotten)
+    return Place(name, store.folder, of_run=True, frame=frame)
 
 
 def _bytes_of(bundle: Bundle) -> int:
@@ -248,17 +266,16 @@ def open_bundle(name: str) -> Bundle:
     Raises:
         BundleError: what is wrong with it.
     """
-    return opener()(name)
+    return opener()(place_of(name))
 
 
-def _open(name: str) -> Bundle:
-    place = place_of(name)
+def _open(place: Place) -> Bundle:
     try:
         bundle = place.open()
     except RunError as error:
         raise BundleError(str(error)) from error
     card = place.folder / "bundle" / "card.md"
-    if not comes_with_app(name):
+    if not comes_with_app(place.name):
         try_numbers(bundle)
     if place.of_run:
         bundle = replace(bundle, card=card.read_text(encoding="utf-8") if card.is_file() else "")
@@ -310,11 +327,9 @@ def is_there(name: str) -> bool:
 
 
 def forget_models() -> None:
-    """Let go of every model that was opened and of what kind it is, since a name may now mean another one."""
-    global _forgotten
-    _forgotten += 1
+    """Let go of every model that was opened and of what kind it is; nobody asks for the former ones any more."""
     opener.cache_clear()
-    _kind_of.cache_clear()
+    _read_kind.cache_clear()
     _has_chat.cache_clear()
     _ended.cache_clear()
     _moments.cache_clear()

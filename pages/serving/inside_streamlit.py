@@ -46,6 +46,14 @@ def run_in(message: Message) -> ClientState | None:
     return asked.rerun_script if asked.WhichOneof("type") == "rerun_script" else None
 
 
+def of_whole_page(message: Message) -> Message:
+    """Return a message that asks for a part of a page as one that asks for all of it."""
+    asked = BackMsg.FromString(message["bytes"])
+    asked.rerun_script.ClearField("fragment_id")
+    asked.rerun_script.ClearField("is_auto_rerun")
+    return {**message, "bytes": asked.SerializeToString()}
+
+
 def with_texts_of(before: ClientState | None, run: ClientState, message: Message) -> Message:
     """Return the message that asks for another page's run with the texts of the page before.
 
@@ -156,6 +164,25 @@ def end_gone_sessions() -> None:
     there = {one.session.id for one in sessions.list_sessions()}
     for session in uploaded_files().file_storage.keys() - there:
         uploaded_files().remove_session_files(session)
+
+
+def session_before(protocols: str) -> str:
+    """Return the session that a browser had, which it names when it connects again; "" where it had none.
+
+    Args:
+        protocols: the header Sec-WebSocket-Protocol; the third that a browser names is that session.
+    """
+    return "".join(one.strip() for one in protocols.split(",")[2:3])
+
+
+def has_lost_its_session(protocols: str) -> bool:
+    """Tell whether the browser of this session had another one, which its process held and this one does not.
+
+    Args:
+        protocols: as of session_before.
+    """
+    run = get_script_run_ctx()
+    return run is not None and session_before(protocols) not in ("", run.session_id)
 
 
 def is_back_or_forward() -> bool:

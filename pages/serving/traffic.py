@@ -10,9 +10,10 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pages.serving.inside_streamlit import ended_in, run_in
+from pages.serving.inside_streamlit import ended_in, is_session, of_whole_page, run_in, session_before
 
 SECONDS_LOOKED_BACK = 60.0
 MOST_KEPT = 20_000
@@ -93,6 +94,9 @@ class ChangesFirst:
 
     What looks again by itself does so when no change is underway. Streamlit would else leave it on the page where the
     change took it away, until the next change (its issue 16708).
+
+    A browser whose session was lost with its process asks the next one for a part of a page that was never run there,
+    which Streamlit would leave without an answer: all of the page runs instead.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -104,14 +108,21 @@ class ChangesFirst:
             await self._app(scope, receive, send)
             return
         change: _Change | None = None  # the last one, until its end is said
+        before = session_before(Headers(scope=scope).get("sec-websocket-protocol", ""))
+        lost: bool | None = None if before else False  # known once a run is asked for
 
         async def hear() -> Message:
-            nonlocal change
+            nonlocal change, lost
             while True:
                 message = await receive()
                 run = run_in(message)
                 if run is None:
                     return message
+                if lost is None:
+                    lost = not is_session(before)
+                if lost:
+                    lost, message = False, of_whole_page(message)
+                    run = run_in(message) or run
                 if not run.is_auto_rerun:
                     change = _Change(run.fragment_id)
                     return message

@@ -23,10 +23,11 @@ from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 
 from pages.kit.navigation import ICONS
 from tests.helpers.browser import started
+from tests.helpers.visitor import socket_of, until
 from transformer_core.training.runs.launcher import Launcher
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.runs.run_list import RunList
@@ -61,17 +62,8 @@ async def ask(socket: ClientConnection, page: str, text: str) -> float:
     message.rerun_script.page_name = page
     started = time.perf_counter()
     await socket.send(message.SerializeToString())
-    while True:
-        answer = ForwardMsg()
-        answer.ParseFromString(await socket.recv())  # type: ignore[arg-type]
-        if answer.WhichOneof("type") == "script_finished":
-            return time.perf_counter() - started
-
-
-def connected(address: str) -> connect:
-    """Return the connection of a new visitor, to be entered."""
-    url = address.replace("http", "ws") + "/_stcore/stream"
-    return connect(url, origin=address, subprotocols=["streamlit"], max_size=1 << 26, open_timeout=60)  # type: ignore
+    await until(socket, "script_finished")
+    return time.perf_counter() - started
 
 
 def _processor_seconds(process: int) -> float:
@@ -88,7 +80,7 @@ def memory_mb(process: int) -> float:
 async def _first_visit(address: str, page: str) -> float:
     """Arrive on a page, and return the seconds until it has run."""
     started = time.perf_counter()
-    async with connected(address) as socket:
+    async with socket_of(address) as socket:
         await ask(socket, page, "a first visit")
     return time.perf_counter() - started
 
@@ -114,7 +106,7 @@ async def _crowd(address: str) -> tuple[list[float], int]:
     async def arrive(number: int) -> float:
         await asyncio.sleep(random.Random(number).random() * CROWD_SECONDS)
         started = time.perf_counter()
-        async with connected(address) as socket:
+        async with socket_of(address) as socket:
             await ask(socket, PAGE, "a first visit")
             waited = time.perf_counter() - started
             await everybody.wait()
@@ -133,7 +125,7 @@ async def _idle(address: str, process: int) -> float:
     before = memory_mb(process)
     async with AsyncExitStack() as there:
         for _ in range(IDLE):
-            await ask(await there.enter_async_context(connected(address)), PAGE, "idle")
+            await ask(await there.enter_async_context(socket_of(address)), PAGE, "idle")
         return memory_mb(process) - before
 
 
@@ -159,7 +151,7 @@ def arrivals(address: str, process: int) -> bool:
 async def _person(address: str, number: int, begin: float, end: float, waits: list[float]) -> None:
     random_of = random.Random(number)
     await asyncio.sleep(random_of.random() * THINK_SECONDS)
-    async with connected(address) as socket:
+    async with socket_of(address) as socket:
         await ask(socket, PAGE, "a first visit")
         while time.perf_counter() < end:
             await asyncio.sleep(random_of.expovariate(1 / THINK_SECONDS))
@@ -213,7 +205,7 @@ async def _heavy_person(address: str, number: int, end: float, there: list[float
         page, query = HEAVY[turn % len(HEAVY)]
         of = {"number": 1_000 * number + turn, "seed": (2 * number + turn) % 20}
         begun = time.perf_counter()
-        async with connected(address) as socket:  # each time by a link: what was chosen before stays otherwise
+        async with socket_of(address) as socket:  # each time by a link: what was chosen before stays otherwise
             asked = {name: value.format(**of) for name, value in query.items()}
             if not await _look_until_there(socket, page, asked, end):
                 return
@@ -223,7 +215,7 @@ async def _heavy_person(address: str, number: int, end: float, there: list[float
 
 async def _light_person(address: str, number: int, end: float, waits: list[float]) -> None:
     random_of = random.Random(number)
-    async with connected(address) as socket:
+    async with socket_of(address) as socket:
         await ask(socket, PAGE, "a first visit")
         while time.perf_counter() < end:
             await asyncio.sleep(random_of.expovariate(1 / LIGHT_THINK_SECONDS))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from pages.kit.navigation import ICONS
-from tests.benchmarks.visitors import WORDS, ask, connected, memory_mb
+from tests.benchmarks.visitors import WORDS, ask, memory_mb
 from tests.helpers.browser import started
 from tests.helpers.pages import finished
+from tests.helpers.visitor import socket_of
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(3 * 3600)]
 PEOPLE, LAPS, ROUNDS = 10, 30, 150  # of a lap; in a round each of them makes a change on a page of theirs
@@ -23,7 +24,7 @@ async def laps(address: str, process: int, many: int) -> list[float]:
     found, pick = [], random.Random(0)
     for _ in range(many):
         async with AsyncExitStack() as there:
-            sockets = [await there.enter_async_context(connected(address)) for _ in range(PEOPLE)]
+            sockets = [await there.enter_async_context(socket_of(address)) for _ in range(PEOPLE)]
             for _ in range(ROUNDS):
                 texts = [" ".join(pick.choices(WORDS, k=pick.randint(1, 40))) for _ in sockets]
                 pages = [pick.choice(list(ICONS)) for _ in sockets]

@@ -17,9 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from pages.serving.limits import visitors_for
@@ -27,6 +26,7 @@ from tests.helpers.browser import started
 from tests.helpers.engine import small_bundle
 from tests.helpers.pages import finished
 from tests.helpers.tiny_runs import wait_for
+from tests.helpers.visitor import put_file, rerun, socket_of, upload_places
 from transformer_core.bundle import save
 from transformer_core.untrusted.archives import MB
 
@@ -81,8 +81,7 @@ class Server:
 
     def visit(self, origin: str | None = None) -> connect:
         """Open a visitor's socket."""
-        stream = self.address.replace("http", "ws") + "/_stcore/stream"
-        return connect(stream, origin=origin or self.address, subprotocols=["streamlit"], max_size=1 << 26)  # type: ignore
+        return socket_of(self.address, origin=origin)
 
 
 @contextmanager
@@ -113,24 +112,6 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for crowds, which no other test asks meanwhile."""
     with opened(tmp_path_factory.mktemp("crowded")) as one:
         yield one
-
-
-async def rerun(socket: ClientConnection, page: str = "tokens", query: str = "") -> list[ForwardMsg]:
-    """Run a page and return what the server sent until it had run."""
-    message = BackMsg()
-    message.rerun_script.page_name = page
-    message.rerun_script.query_string = query
-    await socket.send(message.SerializeToString())
-    return await until(socket, "script_finished")
-
-
-async def until(socket: ClientConnection, kind: str) -> list[ForwardMsg]:
-    """Return what comes up to a message of one kind."""
-    came: list[ForwardMsg] = []
-    while not came or came[-1].WhichOneof("type") != kind:
-        came.append(ForwardMsg())
-        came[-1].ParseFromString(await socket.recv())  # type: ignore[arg-type]
-    return came
 
 
 @pytest.mark.nightly
@@ -237,33 +218,6 @@ def test_no_other_user_of_the_machine_reads_rooms(server: Server) -> None:
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
-async def _addresses(socket: ClientConnection, names: list[str]) -> list[str]:
-    """Ask where files may be uploaded to."""
-    message = BackMsg()
-    message.file_urls_request.request_id = "1"
-    message.file_urls_request.file_names.extend(names)
-    await socket.send(message.SerializeToString())
-    answer = (await until(socket, "file_urls_response"))[-1].file_urls_response
-    return [one.upload_url for one in answer.file_urls]
-
-
-def _put(server: Server, path: str, data: bytes, **headers: str) -> int:
-    boundary = "part"
-    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.zip"\r\n\r\n'
-    body = head.encode() + data + f"\r\n--{boundary}--\r\n".encode()
-    _, _, told = server.get("/_stcore/health")
-    token = next(value for value in told.get_all("Set-Cookie", []) if value.startswith("_streamlit_xsrf="))
-    token = token.partition("=")[2].partition(";")[0]
-    sent = {"Content-Type": f"multipart/form-data; boundary={boundary}", "X-Xsrftoken": token}
-    sent |= {"Cookie": f"_streamlit_xsrf={token}"} | headers
-    request = urllib.request.Request(f"{server.address}{urlsplit(path).path}", data=body, headers=sent, method="PUT")
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
 def _held(server: Server) -> int:
     """Return how many bytes of its visitors' files the server holds."""
 
@@ -279,8 +233,9 @@ def test_files_beyond_what_a_visitor_may_hold_are_not_kept_and_the_others_go_wit
     async def bring() -> int:
         async with server.visit() as socket:
             await rerun(socket, "my_model", "my_model_from=zip")
-            places = await _addresses(socket, [f"{number}.zip" for number in range(4)])
-            answers = [await asyncio.to_thread(_put, server, place, bytes(UPLOADED)) for place in places]
+            places = await upload_places(socket, [f"{number}.zip" for number in range(4)])
+            put = [(server.address, place.upload_url, "a.zip", bytes(UPLOADED)) for place in places]
+            answers = [await asyncio.to_thread(put_file, *one) for one in put]
             assert answers == [204] * 4, "the page says which were refused"
             return await asyncio.to_thread(_held, server)
 

@@ -7,7 +7,6 @@ there is only the note, which says where the files are. Nothing in a zip is exec
 import json
 import re
 import shutil
-import threading
 import unicodedata
 import zipfile
 from collections.abc import Collection, Iterator
@@ -16,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from filelock import FileLock
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -100,7 +100,7 @@ LONGEST_NAME, LARGEST_NOTE = 64, 1 << 16
 NAME = re.compile(r"\w[\w.-]*")
 NOTE, MOST_NAMED = "opened.json", 20
 ORIGINS = ("zip", "folder", "hub")
-_making = threading.Lock()
+MAKING = ".making.lock"
 
 
 def default_root() -> Path:
@@ -269,12 +269,14 @@ class OpenedModels:
 
     @contextmanager
     def _making(self, name: str, taken: Collection[str]) -> Iterator[Path]:
-        """Yield a temporary folder of that name, one at a time; it is deleted afterwards unless it was moved."""
-        with _making, _in_words(f"{name!r:.100} cannot be opened"):
-            self.check_room(name, taken)
-            with making(self.root) as scratch:
-                (scratch / name).mkdir(mode=0o700)
-                yield scratch / name
+        """Yield a temporary folder of that name, one at a time in all processes; it goes unless it was moved."""
+        with _in_words(f"{name!r:.100} cannot be opened"):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.root / MAKING):
+                self.check_room(name, taken)
+                with making(self.root) as scratch:
+                    (scratch / name).mkdir(mode=0o700)
+                    yield scratch / name
 
     def _place(self, model: Opened, draft: Path) -> None:
         there = list(self.all().values())

@@ -1,10 +1,12 @@
 // The sign of the run under way, on every page: its name, step and time left, and that it has ended. It asks the server
-// itself, only while the tab is visible and rarely while nothing runs, so that no page reruns for it.
+// itself, only while the tab is visible and rarely while nothing runs, so that no page reruns for it. Where a connection
+// broke, the page runs again: another process of the server may have taken over.
 
 import { duration, el, fill, visible } from "../kit.js";
 
 const BUSY = 3000; // ms between two requests while something runs
 const IDLE = 20000;
+const CONNECTED = "CONNECTED"; // as Streamlit says on the page
 
 // Kept when the page changes: the own run that was seen under way, and the run whose end was dismissed.
 const memory = { seen: null, dismissed: null };
@@ -28,9 +30,18 @@ class Underway {
     parent.append(this.root, this.said);
     this.look = () => document.hidden || this.ask();
     document.addEventListener("visibilitychange", this.look);
+    const app = document.querySelector("[data-testid=stApp]");
+    const state = () => app?.dataset.testConnectionState;
+    let before = state();
+    this.connection = new MutationObserver(() => {
+      if (before !== CONNECTED && state() === CONNECTED) this.runAgain();
+      before = state();
+    });
+    if (app) this.connection.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state"] });
   }
 
   remove() {
+    this.connection.disconnect();
     clearTimeout(this.timer);
     this.gone = true;
     document.removeEventListener("visibilitychange", this.look);
@@ -39,9 +50,9 @@ class Underway {
   }
 
   // data: see pages/running_sign.py.
-  receive(data, open) {
+  receive(data, open, runAgain) {
     const before = this.data;
-    Object.assign(this, { data, open });
+    Object.assign(this, { data, open, runAgain });
     this.close.setAttribute("aria-label", data.words.close);
     this.close.title = data.words.close;
     if (before?.own !== data.own || before?.shown !== data.shown) this.ask();
@@ -104,7 +115,7 @@ export default function underway({ data, parentElement, setTriggerValue }) {
   if (!mounted.has(parentElement)) mounted.set(parentElement, new Underway(parentElement));
   if (parentElement.host) parentElement.host.dataset.stands = ""; // as of kit.js
   const instance = mounted.get(parentElement);
-  instance.receive(data, (run) => setTriggerValue("open", run));
+  instance.receive(data, (run) => setTriggerValue("open", run), () => setTriggerValue("again", true));
   return () => {
     instance.remove();
     mounted.delete(parentElement);

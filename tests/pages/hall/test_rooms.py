@@ -107,10 +107,29 @@ def test_rooms_are_bounded_for_a_person_and_for_all(rooms: Rooms) -> None:
     codes = [opened(rooms, "one")[0] for _ in range(3)]
     assert [rooms.has(code) for code in codes] == [False, True, True]
     other, _ = opened(rooms, "another")
+    for code in (*codes[1:], other):
+        rooms.note_phones(code, 1)
     with pytest.raises(RoomError, match=r"room\.full"):
-        rooms.open("third", lecture_of(), "en", 1, with_phones=[*codes, other])
+        opened(rooms, "third")
+    rooms.note_phones(codes[1], 0)
     opened(rooms, "third")  # the one without phones that was used least recently gives way
     assert [rooms.has(code) for code in (*codes, other)] == [False, False, True, True]
+
+
+def test_phones_are_counted_over_all_processes_and_not_those_of_one_that_ended(rooms: Rooms, path: Path) -> None:
+    code, _ = opened(rooms)
+    other = Rooms(path, most=3)
+    seen = other.changed_elsewhere()
+    assert other.changed_elsewhere() == seen
+    assert (rooms.note_phones(code, 2), other.note_phones(code, 3)) == (2, 5)
+    assert other.changed_elsewhere() != seen
+    seen = rooms.changed_elsewhere()
+    assert (other.note_phones(code, 3), rooms.changed_elsewhere()) == (5, seen), "what was noted is not written again"
+    assert other._there is not None
+    other._there.release()  # as the system does when a process ends
+    assert rooms.note_phones(code, 2) == 2
+    Rooms(path, most=3)
+    assert len(list(path.parent.glob("*.lock"))) == 1
 
 
 def test_a_room_that_nobody_used_for_a_day_goes(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:

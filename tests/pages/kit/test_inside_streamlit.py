@@ -4,6 +4,7 @@ from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
+from starlette.datastructures import Headers
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -17,6 +18,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
+from streamlit.web.server.starlette.starlette_websocket import _parse_subprotocols
 
 from pages.figures.standalone import COMPONENTS
 from pages.language import words
@@ -149,3 +151,13 @@ def test_components_are_served_as_files_else_their_modules_travel_with_every_mes
     manager = inside_streamlit.get_bidi_component_manager()
     monkeypatch.setattr(inside_streamlit, "get_bidi_component_manager", lambda: manager)
     assert [inside_streamlit.serve_component("vitrine", "share", COMPONENTS) for _ in range(2)] == [True, False]
+
+
+def test_a_browser_names_the_session_that_it_had_else_nobody_hears_that_files_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inside_streamlit, "get_script_run_ctx", lambda: SimpleNamespace(session_id="new"))
+    came = {"": False, "streamlit": False, "streamlit, token": False, "streamlit, , new": False}
+    came |= {"streamlit, token, old": True, "streamlit, , old": True}
+    assert {protocols: inside_streamlit.has_lost_its_session(protocols) for protocols in came} == came
+    assert _parse_subprotocols(Headers({"sec-websocket-protocol": "streamlit, token, old"}))[2] == "old"

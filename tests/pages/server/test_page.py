@@ -56,7 +56,7 @@ def test_at_home_the_page_shows_what_there_is(folder: Path) -> None:
     assert EN["server.nobody"] in told(app)
 
 
-def pass_on(messages: list[dict], answers: list[dict]) -> list[dict]:
+def pass_on(messages: list[dict], answers: list[dict], protocols: str = "streamlit") -> list[dict]:
     """Let messages of a browser and the server's answers pass by turns; return the messages that came through."""
     came = []
 
@@ -70,7 +70,8 @@ def pass_on(messages: list[dict], answers: list[dict]) -> list[dict]:
 
     async def send(message) -> None: ...
 
-    finished(traffic.ChangesFirst(app)({"type": "websocket"}, receive, send))  # type: ignore[arg-type]
+    scope = {"type": "websocket", "headers": [(b"sec-websocket-protocol", protocols.encode())]}
+    finished(traffic.ChangesFirst(app)(scope, receive, send))  # type: ignore[arg-type]
     return came
 
 
@@ -86,6 +87,16 @@ def ended(status: int, part: str = "") -> dict:
     message.metadata.run.script_run_id = "5f41b2a3-0d7e-4ac5-8a58-f1b05a7e31c9"
     message.metadata.run.fragment_ids.extend([part] * bool(part))
     return {"type": "websocket.send", "bytes": message.SerializeToString()}
+
+
+def test_a_browser_whose_session_is_lost_gets_all_of_a_page_where_it_asks_for_a_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(traffic, "is_session", lambda name: name == "kept")
+    done = ended(ForwardMsg.FINISHED_SUCCESSFULLY)
+    for before, first in (("lost", ""), ("kept", "part")):
+        came = pass_on([change("part"), change("part")], [done, done], f"streamlit, token, {before}")
+        assert [BackMsg.FromString(one["bytes"]).rerun_script.fragment_id for one in came] == [first, "part"]
 
 
 def test_a_change_counts_once_when_the_page_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
