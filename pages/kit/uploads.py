@@ -70,8 +70,9 @@ def upload(
     bounds = limits()
     most = min(most_mb, bounds.upload_mb)
     widget = f"{key} again" if st.session_state.get("lost") else key  # the browser would show a file that is gone
-    taken = {"on_change": _take, "args": (key, widget)}
-    given = st.file_uploader(label, kinds, max_upload_size=most, key=widget, help=help, **taken)
+    given = st.file_uploader(
+        label, kinds, max_upload_size=most, key=widget, help=help, on_change=_take, args=(key, widget)
+    )
     if given is not None and given.type == REFUSED:
         st.error(
             t("upload.refused", session=f"{bounds.session_uploads_mb:,}", most=f"{bounds.all_uploads_mb:,}"),
