@@ -103,8 +103,12 @@ def show_running(page: str) -> None:
     words |= {"states": strings("state")}
     data = {"base": "./", "own": own, "shown": own if page == "train" else "", "words": words}
     with st.container(key="underway"):
-        heard = {"on_open_change": lambda: None, "on_again_change": lambda: None}  # the last after a broken connection
-        result = registered("underway")(key="underway_sign", data=data, **heard)
+        result = registered("underway")(
+            key="underway_sign",
+            data=data,
+            on_open_change=lambda: None,
+            on_again_change=lambda: None,  # the page runs again after a broken connection
+        )
     asked = result.get("open") if hasattr(result, "get") else None
     if isinstance(asked, str) and ID.fullmatch(asked):
         follow(asked)

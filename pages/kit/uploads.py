@@ -44,9 +44,9 @@ def _remove(key: str) -> None:
         remove_uploaded(file.file_id)
 
 
-def _take(key: str) -> None:
+def _take(key: str, widget: str) -> None:
     """Keep what a person has just brought, in place of the file before; in a callback."""
-    given = st.session_state[key]
+    given = st.session_state[widget]
     _remove(key)
     if given is not None and given.type != REFUSED:
         _kept()[key] = given
@@ -69,7 +69,10 @@ def upload(
     """
     bounds = limits()
     most = min(most_mb, bounds.upload_mb)
-    given = st.file_uploader(label, kinds, max_upload_size=most, key=key, help=help, on_change=_take, args=(key,))
+    widget = f"{key} again" if st.session_state.get("lost") else key  # the browser would show a file that is gone
+    given = st.file_uploader(
+        label, kinds, max_upload_size=most, key=widget, help=help, on_change=_take, args=(key, widget)
+    )
     if given is not None and given.type == REFUSED:
         st.error(
             t("upload.refused", session=f"{bounds.session_uploads_mb:,}", most=f"{bounds.all_uploads_mb:,}"),

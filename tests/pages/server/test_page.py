@@ -1,17 +1,20 @@
 """This server: only an administrator sees who uses what, and may change what others made."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from pages import lifespan
 from pages.language import words
 from pages.serving import owners as who
 from pages.serving import traffic
 from tests.helpers.made_runs import made_run
 from tests.helpers.pages import finished, metrics, run, told
+from transformer_core.training.runs.errors import RunError
 
 EN = words("en")
 
@@ -129,3 +132,22 @@ def test_what_looks_again_waits_for_a_change_to_end(monkeypatch: pytest.MonkeyPa
     assert pass_on([change(), look, box], [ended(part, "box"), other]) == [change(), box]
     monkeypatch.setattr(traffic, "MOST_SECONDS_AHEAD", 0.0)  # its end was never said
     assert pass_on([box, look], [other, other]) == [box, look]
+
+
+def test_health_says_in_words_what_is_wrong(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong() -> list[str]:
+        lifespan._troubles.cache_clear()
+        return lifespan._troubles(0)
+
+    monkeypatch.setenv("VITRINE_ROOMS", str(folder / "rooms.sqlite3"))
+    assert wrong() == []
+    (folder / "file").touch()
+    monkeypatch.setenv("VITRINE_OPENED", str(folder / "file" / "models"))
+    assert wrong() == ["the folder of opened models cannot be written: Not a directory"]
+
+    def full(_: Path) -> None:
+        raise RunError("100 runs wait already")
+
+    monkeypatch.setattr(lifespan, "runner", lambda: SimpleNamespace(require_room=full))
+    monkeypatch.setenv("VITRINE_OPENED", str(folder / "models"))
+    assert wrong() == ["no run can be started: 100 runs wait already"]
