@@ -278,11 +278,12 @@ class Rooms:
         stages = self._rows("SELECT scene, stage, finding FROM stage WHERE code = ?", code)
         return _Room(lecture, language, scene, picked, stages, owner)
 
-    def state(self, code: str, at: int | None = None) -> RoomState | None:
+    def state(self, code: str, at: int | None = None, *, parts: bool = True) -> RoomState | None:
         """Return what is known of a room, None where there is none.
 
         Args:
             at: a scene; by default the one where the lecturer is.
+            parts: with what all phones gave.
         """
         room = self._room(code)
         if room is None:
@@ -304,16 +305,18 @@ class Rooms:
             {} if options else dict(answers),
             room.picked,
             room.owner,
-            *self._parts(code, room),
+            *self._parts(code, room, parts),
         )
 
-    def _parts(self, code: str, room: _Room) -> tuple[tuple[tuple[int, int, Any], ...], float | None]:
+    def _parts(self, code: str, room: _Room, given: bool) -> tuple[tuple[tuple[int, int, Any], ...], float | None]:
         if room.lecture.scenes[room.scene - 1].each is None:
             return (), None
         query = "SELECT seat, round, said FROM part WHERE code = ? AND scene = ? ORDER BY seat, round"
-        given = tuple((seat, number, json.loads(said)) for seat, number, said in self._rows(query, code, room.scene))
+        rows = self._rows(query, code, room.scene) if given else []
+        said = json.loads(f"[{','.join(one for _, _, one in rows)}]")  # once, for there may be thousands
         slider = self._rows("SELECT value FROM slider WHERE code = ? AND scene = ?", code, room.scene)
-        return given, slider[0][0] if slider else None
+        parts = tuple((seat, number, one) for (seat, number, _), one in zip(rows, said, strict=True))
+        return parts, slider[0][0] if slider else None
 
     def seat(self, code: str, owner: str) -> int:
         """Return a phone's seat in a room, a number from 0, which it keeps as long as the room is open."""
