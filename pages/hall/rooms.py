@@ -52,18 +52,14 @@ CREATE TABLE IF NOT EXISTS answer (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
     phone TEXT NOT NULL, said TEXT NOT NULL, at REAL NOT NULL, UNIQUE (code, scene, phone)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS seat (
-    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, phone TEXT NOT NULL, seat INTEGER NOT NULL,
-    PRIMARY KEY (code, phone)
-) STRICT;
+CREATE TABLE IF NOT EXISTS seat (code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, phone TEXT NOT NULL,
+    seat INTEGER NOT NULL, PRIMARY KEY (code, phone)) STRICT;
 CREATE TABLE IF NOT EXISTS part (
     code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, seat INTEGER NOT NULL,
     round INTEGER NOT NULL, said TEXT NOT NULL, PRIMARY KEY (code, scene, seat, round)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS slider (
-    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, value REAL NOT NULL,
-    PRIMARY KEY (code, scene)
-) STRICT;
+CREATE TABLE IF NOT EXISTS slider (code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
+    value REAL NOT NULL, PRIMARY KEY (code, scene)) STRICT;
 """
 
 
@@ -345,8 +341,9 @@ class Rooms:
         if room is None or scene != room.scene or room.stage != STAGES[0]:
             raise RoomError("room.late")
         with self._change() as file:
-            values = (code, scene, seat, number, json.dumps(said))
-            file.execute("INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", values)
+            file.execute(
+                "INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", (code, scene, seat, number, json.dumps(said))
+            )
 
     def slide(self, code: str, scene: int, value: float) -> None:
         """Move the lecturer's slider."""
