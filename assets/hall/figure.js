@@ -8,7 +8,7 @@ const HUES = 12;
 const UNITS = {
   share: (value) => percent(value, 1),
   bits: (value) => decimal(value, 2),
-  points: (value) => signed(decimal(value, 1)),
+  points: (value) => signed(decimal(+value.toFixed(1) || 0, 1)), // never −0.0
 };
 const missing = (value) => value === null || value === undefined;
 

@@ -81,7 +81,8 @@ def picture_in(state: RoomState, *, stage: str | None = None) -> Picture | None:
     if task is None:
         return None
     place = f"{state.code} {state.scene}"
-    given = [Given(phone_of(place, seat), number, said) for seat, number, said in state.parts]
+    phones = {seat: phone_of(place, seat) for seat in {seat for seat, _, _ in state.parts}}
+    given = [Given(phones[seat], number, said) for seat, number, said in state.parts]
     return OF_KIND[task.each.kind].picture(task, given)
 
 

@@ -361,7 +361,7 @@ async def _part_of(request: Request, body: Body, given: Body) -> Response:
     lang = lang_of(request, body)
 
     def part() -> Body:
-        state, seat = rooms().state(code), rooms().seat(code, owner)
+        state, seat = rooms().state(code, parts=False), rooms().seat(code, owner)
         if state is None or body.get("scene") != state.scene or not rounds_in(state):
             raise RoomError("room.late")
         number = whole_number(given.get("round"), rounds_in(state) - 1)

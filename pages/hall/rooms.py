@@ -52,18 +52,14 @@ CREATE TABLE IF NOT EXISTS answer (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
     phone TEXT NOT NULL, said TEXT NOT NULL, at REAL NOT NULL, UNIQUE (code, scene, phone)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS seat (
-    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, phone TEXT NOT NULL, seat INTEGER NOT NULL,
-    PRIMARY KEY (code, phone)
-) STRICT;
+CREATE TABLE IF NOT EXISTS seat (code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, phone TEXT NOT NULL,
+    seat INTEGER NOT NULL, PRIMARY KEY (code, phone)) STRICT;
 CREATE TABLE IF NOT EXISTS part (
     code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, seat INTEGER NOT NULL,
     round INTEGER NOT NULL, said TEXT NOT NULL, PRIMARY KEY (code, scene, seat, round)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS slider (
-    code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL, value REAL NOT NULL,
-    PRIMARY KEY (code, scene)
-) STRICT;
+CREATE TABLE IF NOT EXISTS slider (code TEXT NOT NULL REFERENCES room ON DELETE CASCADE, scene INTEGER NOT NULL,
+    value REAL NOT NULL, PRIMARY KEY (code, scene)) STRICT;
 """
 
 
@@ -278,11 +274,12 @@ class Rooms:
         stages = self._rows("SELECT scene, stage, finding FROM stage WHERE code = ?", code)
         return _Room(lecture, language, scene, picked, stages, owner)
 
-    def state(self, code: str, at: int | None = None) -> RoomState | None:
+    def state(self, code: str, at: int | None = None, *, parts: bool = True) -> RoomState | None:
         """Return what is known of a room, None where there is none.
 
         Args:
             at: a scene; by default the one where the lecturer is.
+            parts: with what all phones gave.
         """
         room = self._room(code)
         if room is None:
@@ -304,16 +301,18 @@ class Rooms:
             {} if options else dict(answers),
             room.picked,
             room.owner,
-            *self._parts(code, room),
+            *self._parts(code, room, parts),
         )
 
-    def _parts(self, code: str, room: _Room) -> tuple[tuple[tuple[int, int, Any], ...], float | None]:
+    def _parts(self, code: str, room: _Room, given: bool) -> tuple[tuple[tuple[int, int, Any], ...], float | None]:
         if room.lecture.scenes[room.scene - 1].each is None:
             return (), None
         query = "SELECT seat, round, said FROM part WHERE code = ? AND scene = ? ORDER BY seat, round"
-        given = tuple((seat, number, json.loads(said)) for seat, number, said in self._rows(query, code, room.scene))
+        rows = self._rows(query, code, room.scene) if given else []
+        said = json.loads(f"[{','.join(one for _, _, one in rows)}]")  # once, for there may be thousands
         slider = self._rows("SELECT value FROM slider WHERE code = ? AND scene = ?", code, room.scene)
-        return given, slider[0][0] if slider else None
+        parts = tuple((seat, number, one) for (seat, number, _), one in zip(rows, said, strict=True))
+        return parts, slider[0][0] if slider else None
 
     def seat(self, code: str, owner: str) -> int:
         """Return a phone's seat in a room, a number from 0, which it keeps as long as the room is open."""
@@ -342,8 +341,9 @@ class Rooms:
         if room is None or scene != room.scene or room.stage != STAGES[0]:
             raise RoomError("room.late")
         with self._change() as file:
-            values = (code, scene, seat, number, json.dumps(said))
-            file.execute("INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", values)
+            file.execute(
+                "INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", (code, scene, seat, number, json.dumps(said))
+            )
 
     def slide(self, code: str, scene: int, value: float) -> None:
         """Move the lecturer's slider."""

@@ -11,6 +11,7 @@ from pages.hall.verify import counted, verify_lecture
 from pages.kit.experiment import lazy_box
 from pages.kit.glossary import show_prose
 from pages.kit.models import READERS, model_names
+from pages.kit.number_format import minus
 from pages.kit.uploads import upload
 from pages.kit.waiting import awaited_or_why
 from pages.language import language, plain, section, t
@@ -105,4 +106,4 @@ def _value(value: float, unit: str) -> str:
         return "–"
     if unit == "bits":
         return t("lectures.bits", value=f"{value:.2f}")
-    return {"share": f"{value:.0%}", "points": f"{value:+.1f}"}.get(unit, f"{value:.2f}")
+    return {"share": f"{value:.0%}", "points": minus(f"{value:+.1f}")}.get(unit, f"{value:.2f}")

@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ SAID = {
 }  # a draw says nothing
 MOST_ROUNDS = 2  # of each part
 JOIN_SECONDS, ANSWER_SECONDS, SCENE_SECONDS = 30.0, 5.0, 4.0
+LATE_SECONDS = 60
 QUESTIONS = 6
 MOST_SECONDS, MOST_CHANGE_SECONDS, MOST_MB, MOST_PAGE_KB = 0.5, 0.25, 100.0, 60.0
 Headers = dict[str, str]
@@ -82,6 +84,14 @@ async def _asked(address: str, path: str, body: Any, cookie: str = "") -> Any:
             assert headers["status"] == "200", (path, headers["status"], answer[:200])
             return json.loads(answer)
         await asyncio.sleep(0.3 + 0.5 * random.random())
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    """Wait for what may be late, so that it is not taken for lost."""
+    for _ in range(LATE_SECONDS):
+        if true():
+            return
+        await asyncio.sleep(1.0)
 
 
 @dataclass
@@ -152,6 +162,7 @@ class Hall:
         if stage != "asked":
             return
         await asyncio.sleep(SCENE_SECONDS)
+        await _until(lambda: all(phone.first(before, scene) for phone in self.phones))
         known = [phone.first(before, scene) for phone in self.phones]
         self.lost += known.count(None)
         self.steps += [at - before for at in known if at is not None]
@@ -200,6 +211,7 @@ class Hall:
         for phone in cut:
             self.listen(phone)
         await all_of_them
+        await _until(lambda: self.lecturer.came[-1][1]["answers"] >= rounds * len(self.phones))
         await asyncio.sleep(1.0)
         seen = [(at, state["answers"]) for at, state in self.lecturer.came if state.get("scene") == scene]
         for place, at in enumerate(sorted(sent), 1):
@@ -342,6 +354,7 @@ def main() -> int:
         with started(folder / "log2") as (address, _):
             await _after_a_kill(of_class, address, len(parts.scenes))
             counted = next(state for _, state in reversed(of_class.lecturer.came) if not state.get("closed"))["answers"]
+            print(f"parts of the last scene after the kill: {counted} of {given}")
             of_class.lost += max(0, given - counted)
             of_class.twice += max(0, counted - given)
             await of_class.step(1, "asked")

@@ -97,8 +97,8 @@ class Guess(Kind[Ahead]):
         ahead, vocab = task.exact, task.exact.log_probs.shape[1]
         model = ahead.bits()
         rows, table, gaps, alone, exact = [], [], [], [], []
-        for place, word in enumerate(ahead.words):
-            tokens, sure = _of_word(given, place)
+        of_words = _of_words(given, len(ahead.words))
+        for place, (word, (tokens, sure)) in enumerate(zip(ahead.words, of_words, strict=True)):
             together, people = (
                 bits_of_class(tokens, sure, int(ahead.ids[place]), vocab) if len(tokens) else (float("nan"),) * 2
             )
@@ -118,15 +118,15 @@ class Guess(Kind[Ahead]):
         names = [task.say("of_class"), task.say("of_model")]
         figures = [bars(task.say("title_guess"), "bits", names, rows)]
         if task.open:
-            figures.append(self._one(task, given))
+            figures.append(self._one(task, of_words))
         return task.picture(
             figures, _said(task, np.array(gaps), np.array(alone), np.array(exact), len(given)), table, given
         )
 
-    def _one(self, task: Task[Ahead], given: Sequence[Given]) -> Body:
+    def _one(self, task: Task[Ahead], of_words: Sequence[tuple[np.ndarray, np.ndarray]]) -> Body:
         """Return what the class and the model expected in place of the word that the slider is at."""
         ahead, place = task.exact, min(int(task.setting or 1), len(task.exact.ids)) - 1
-        tokens, sure = _of_word(given, place)
+        tokens, sure = of_words[place]
         came, model = int(ahead.ids[place]), np.exp(ahead.log_probs[place])
         counts = np.bincount(tokens, minlength=len(model))
         people = np.zeros(len(model))  # the mean of the class's distributions, of the tokens that somebody named
@@ -146,10 +146,13 @@ class Guess(Kind[Ahead]):
         return bars(title, "share", [task.say("of_class"), task.say("of_model")], rows, most=1.0)
 
 
-def _of_word(given: Sequence[Given], place: int) -> tuple[np.ndarray, np.ndarray]:
-    here = [one.said for one in given if one.round == place]
-    tokens, sure = np.array(here, dtype=np.float64).reshape(-1, 2).T
-    return tokens.astype(np.int64), sure
+def _of_words(given: Sequence[Given], count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the tokens that were guessed in place of each word, and how sure the guesses were."""
+    said: list[list[list[float]]] = [[] for _ in range(count)]
+    for one in given:
+        said[one.round].append(one.said)
+    tables = [np.array(of_word, dtype=np.float64).reshape(-1, 2) for of_word in said]
+    return [(table[:, 0].astype(np.int64), table[:, 1]) for table in tables]
 
 
 def _said(task: Task[Ahead], gaps: np.ndarray, alone: np.ndarray, model: np.ndarray, n: int) -> list[str]:

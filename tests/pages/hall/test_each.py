@@ -17,6 +17,7 @@ from pages.hall.each.kinds import OF_KIND, OTHERS, alone, part_of, phone_of, set
 from pages.hall.lectures import Lecture, LectureError, Scene, lectures, read_lecture
 from pages.hall.parts import part_in, shown_of, taken_in
 from pages.hall.rooms import RoomError, Rooms
+from pages.hall.take_home import scene_at_home
 from pages.kit.asking import computing_here
 from pages.language import LANGUAGES
 from pages.link import Link, reading
@@ -310,3 +311,11 @@ def test_the_table_has_the_classs_value_beside_the_exact_one(rooms: Rooms) -> No
     assert sum(int(row["count"]) for row in table) == 5
     assert sum(float(row["exact"]) for row in table) == pytest.approx(1, abs=1e-4)
     assert {(row["scene"], row["unit"]) for row in table} == {("1", "share")}
+
+
+def test_a_file_to_take_home_has_what_the_class_came_to_or_says_that_draws_stand_for_it() -> None:
+    asked = {"lecture": ours().written(), "name": NAME, "language": "en", "public": False, "number": 1, "answers": "{}"}
+    drawn = json.loads(scene_at_home(**asked, figures=False))
+    assert (drawn["alone"], drawn["picture"]["people"], drawn["picture"]["count"]) == (True, OTHERS, 5 * OTHERS)
+    of_class = json.loads(scene_at_home(**asked, picture=json.dumps(drawn["picture"] | {"people": 3}), figures=False))
+    assert (of_class.get("alone"), of_class["picture"]["people"]) == (None, 3)
