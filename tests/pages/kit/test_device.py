@@ -31,6 +31,10 @@ def test_a_page_its_glass_a_run_and_the_servers_page_say_what_computes(
             {"device": "cuda", "device_name": "NVIDIA T4"},
             said_of(lang, "card", device="cuda", name="NVIDIA T4"),
         ),
+        (
+            {"threads": 2, "node": "box7"},
+            said_of(lang, "node", device=said_of(lang, "threads", count=2), node="box7"),
+        ),
     ):
         store = made_run(tmp_path)
         with closing(RunWriter(store.folder)) as writer:

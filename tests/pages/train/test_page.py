@@ -17,7 +17,7 @@ from pages.kit.header import DEFAULT_TEXT
 from pages.language import prose, words
 from pages.train import form as train_form
 from pages.train.exports import bundle_zip, files_of, run_zip
-from pages.train.panel import attempt
+from pages.train.panel import attempt, progress_words
 from pages.train.variant import one_changes
 from tests.helpers.made_runs import SPECS, STEPS, held, made_run, spoil_measures
 from tests.helpers.pages import asks, run, told
@@ -25,6 +25,7 @@ from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.run_list import BOUNDS, RunList
 from transformer_core.training.runs.runner import runner
 from transformer_core.training.runs.settings import change
+from transformer_core.training.runs.store.records import Shortage, Status
 from transformer_core.training.spec import Origin
 
 RESTING = ("stopped", "finished", "failed")
@@ -343,3 +344,9 @@ def test_a_run_on_own_data_is_followed_with_a_text_that_it_held_out(
     store = made_run(tmp_path, replace(spec, data=replace(spec.data, **data)), data=rows)
     box = next(one for one in run("train", run=store.id).text_input if str(one.key).startswith("text@"))
     assert box.value == (store.facts()["prompt"] if own else DEFAULT_TEXT)
+
+
+def test_a_run_that_waits_for_a_cluster_says_for_what() -> None:
+    waits = progress_words(Status("queued", queue_place=2, shortage=Shortage("0.5 GPU", "0 GPU", "4 GPU")))
+    assert waits.endswith("place 2 in the queue · it needs 0.5 GPU; of the cluster's 4 GPU, 0 GPU are free")
+    assert progress_words(Status("queued", queue_place=2)).endswith("place 2 in the queue")
