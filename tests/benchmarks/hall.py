@@ -26,8 +26,9 @@ from urllib.parse import urlsplit
 
 from pages.hall.each.kinds import OF_KIND
 from pages.hall.lectures import Lecture, lectures
-from tests.benchmarks.visitors import ask, connected, memory_mb
+from tests.benchmarks.visitors import ask, memory_mb
 from tests.helpers.browser import started
+from tests.helpers.visitor import socket_of
 
 LECTURE, CLASS = "twelve_scenes", "you_are_the_model"
 SAID = {
@@ -243,7 +244,7 @@ async def _join(address: str, code: str, count: int) -> tuple[list[Listener], fl
 
 async def _lecturers_page(address: str, times: list[float]) -> None:
     """Change the text on the lecturer's page every second."""
-    async with connected(address) as socket:
+    async with socket_of(address) as socket:
         number = 0
         while True:
             number += 1
