@@ -25,6 +25,7 @@ test: ## pass the gate, in eight minutes at most
 	$(BIN)/python -m pytest
 
 nightly: ## pass what is long by nature, on a Ray cluster and on the newest Python at hand, too
+	-command -v haproxy /usr/sbin/haproxy >/dev/null || apt-get install -y -qq haproxy # without it its test is skipped
 	$(BIN)/pip install -q -r requirements-ray.txt
 	$(BIN)/python -m pytest -m nightly
 
@@ -51,7 +52,8 @@ bench: ## print the speed tables: the engine and training against peers, pages i
 	$(BIN)/python -m tests.benchmarks.visitors
 
 RECIPES := "sentiment" "sentiment zh" "bert" "gpt" "gpt gpt-today" "gpt gpt-draft" "lm gpt" "gpt_poem" "lm gru" "lm lstm" "lm rnn" \
-	"seq2seq" "seq2seq --plain" "translation en-fr" "translation en-de" "translation en-zh" "translation zh-en"
+	"seq2seq" "seq2seq --plain" "translation en-fr" "translation en-de" "translation en-zh" "translation zh-en" \
+	"lens bert" "lens gpt" "lens gpt-today" "lens gpt-draft" "lens gpt-char" "lens gpt-poem"
 
 models: ## train every shipped model from the data in DATA, one after the other; OPTIONS=--quick tries all recipes out
 	@test -n "$(DATA)" || { echo "make models DATA=DIR: DIR holds the data, in it or in its subfolders"; exit 2; }

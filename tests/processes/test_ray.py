@@ -135,6 +135,9 @@ def test_where_no_cluster_can_be_reached_that_is_said_and_the_runs_are_still_rea
         with pytest.raises(RunError, match=words):
             ask()
     assert [one.status().message for one in runs.all()] == ["the run was never started"]
+    wait_for(lambda: runner._trouble)
+    with pytest.raises(RunError, match=words):
+        runs.create(SPEC)
     runs.delete(store.id)
     runner.close()
 

@@ -146,7 +146,7 @@ def test_a_lecture_copied_at_one_process_is_edited_and_deleted_at_the_other(pair
     finished(go())
 
 
-def test_phones_of_a_room_at_both_processes_hear_of_each_others_answers_and_of_its_end(pair: Pair) -> None:
+def test_phones_of_a_room_at_both_processes_are_counted_together_and_hear_its_steps_and_its_end(pair: Pair) -> None:
     def heard(number: int, path: str, **body: Any) -> Iterator[dict[str, Any]]:
         with pair.asked(number, path, **body) as answer:
             yield from (json.loads(line.partition(b"data: ")[2]) for line in answer if line.startswith(b"data: "))
@@ -163,7 +163,3 @@ def test_phones_of_a_room_at_both_processes_hear_of_each_others_answers_and_of_i
     pair.json(1, f"/room/{code}/close", secret=secret)
     for phone in phones:
         assert next(found for found in phone if found.get("closed"))
-
-
-def test_both_say_that_they_are_well_until_the_folder_of_runs_cannot_be_written(pair: Pair) -> None:
-    assert [pair.json(number, "/_health") for number in range(2)] == [{"status": "ok"}] * 2

@@ -101,6 +101,7 @@ class RayRunner:
         self._turn, self._closed = threading.Lock(), threading.Event()
         self._roots: set[Path] = set()
         self._watching: threading.Thread | None = None
+        self._trouble: RunError | None = None  # of the last look
 
     def warm(self) -> None:
         """Start the bridge; return at once, while it imports what it needs.
@@ -111,8 +112,10 @@ class RayRunner:
         self._opened()
 
     def require_room(self, root: Path) -> None:
-        """Raise RunError where too many runs wait for another to join."""
+        """Raise RunError where too many runs wait for another to join, or the last look could not use the cluster."""
         Queue(root).require_room()
+        if (trouble := self._trouble) is not None:
+            raise RunError(str(trouble))
 
     def start(self, store: RunStore) -> None:
         """Ask for a place on the cluster; see Runner."""
@@ -232,9 +235,13 @@ class RayRunner:
     def _watch(self) -> None:
         looks_on = True
         while looks_on:
+            trouble = None
             for root in list(self._roots):
-                with suppress(RunError):
+                try:
                     self._request(PATIENCE_WITH_LOOK, do="look", root=str(root.absolute()))
+                except RunError as error:
+                    trouble = error
+            self._trouble = trouble
             looks_on = not self._closed.wait(SECONDS_BETWEEN_LOOKS)
 
 
