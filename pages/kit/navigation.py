@@ -5,6 +5,7 @@ The search goes by the words of pages, parts and glossary; it needs no network.
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +14,7 @@ import streamlit as st
 
 from pages.kit.component import registered
 from pages.kit.url import current, keep
-from pages.language import language, plain, prose, t, words
+from pages.language import LANGUAGES, language, plain, prose, t, words
 from pages.link import LEAVES
 
 PAGES = Path(__file__).parents[1]
@@ -83,20 +84,29 @@ def open_page(name: str, said: Mapping[str, str] | None = None) -> None:
     st.switch_page(page_path(name), query_params=said)
 
 
-def register() -> st.Page:
-    """Show the navigation and return the page that was asked for; the first one is the front page."""
-    front = next(iter(ICONS))
+@lru_cache(maxsize=len(LANGUAGES))
+def _pages(language: str) -> dict[str, tuple[st.Page, ...]]:
+    """Return all pages by their section; a run takes copies, since it marks the one that it shows."""
+    known, front = words(language), next(iter(ICONS))
     pages = {
-        t(f"nav.{section}"): [
-            st.Page(page_path(name), title=t(f"nav.{name}"), icon=icon, url_path=name, default=name == front)
+        known[f"nav.{section}"]: tuple(
+            st.Page(page_path(name), title=known[f"nav.{name}"], icon=icon, url_path=name, default=name == front)
             for name, icon in names.items()
-        ]
+        )
         for section, names in SECTIONS.items()
     }
-    for name, icon in HIDDEN.items():
-        path, title = page_path(name), t(f"{name}.heading")
-        pages[next(iter(pages))].append(st.Page(path, title=title, icon=icon, url_path=name, visibility="hidden"))
-    return st.navigation(pages, position="top")
+    hidden = (
+        st.Page(page_path(name), title=known[f"{name}.heading"], icon=icon, url_path=name, visibility="hidden")
+        for name, icon in HIDDEN.items()
+    )
+    pages[next(iter(pages))] += (*hidden,)
+    return pages
+
+
+def register() -> st.Page:
+    """Show the navigation and return the page that was asked for; the first one is the front page."""
+    pages = _pages(language()).items()
+    return st.navigation({section: [copy(page) for page in named] for section, named in pages}, position="top")
 
 
 def show_next(name: str) -> None:
