@@ -5,13 +5,13 @@ import { el, fill, percent, significant } from "../kit.js";
 import { CanvasSurface, sized } from "../matrix/surface.js";
 import { placeTip } from "./readout.js";
 
-export const MAGNITUDES = { lowest: -10, perPower: 4, bins: 49 }; // bin 0 holds what is below 10^lowest
+const MAGNITUDES = { lowest: -10, perPower: 4, bins: 49 }; // bin 0 holds what is below 10^lowest
 const QUANTITIES = ["weights", "gradients", "updates"];
 const QUANTITY_HUES = ["#3b76d4", "#d97614", "#2a9456"];
 const RIDGE = { row: 46, rise: 42, most: 74, top: 32, name: 118, ratio: 170, narrow: 520, foot: 22 };
 
 // The share of each bin among the numbers of one row and quantity, and how many they are; all 0 where there are none.
-export function shares({ counts, groups }, quantity, group) {
+function shares({ counts, groups }, quantity, group) {
   const from = (quantity * groups.length + group) * MAGNITUDES.bins;
   const row = counts.subarray(from, from + MAGNITUDES.bins);
   const total = row.reduce((sum, count) => sum + count, 0);
@@ -20,7 +20,7 @@ export function shares({ counts, groups }, quantity, group) {
 
 // The first and the last bin that any frame of these runs uses, and the share that is drawn as high as a row: four of five rows stay
 // below it, the others reach into the row above. Rows so keep their scale while they move.
-export function spanOf(reels) {
+function spanOf(reels) {
   let [first, last] = [MAGNITUDES.bins, 0];
   const peaks = [];
   for (const { histograms } of reels.flatMap(({ frames }) => frames)) {
@@ -38,12 +38,12 @@ export function spanOf(reels) {
 }
 
 // By how much a step changes a row's weights: the root mean square of its updates over that of its weights; NaN before any step.
-export function relativeUpdate({ rms, counts, groups }, group) {
+function relativeUpdate({ rms, counts, groups }, group) {
   const n = groups.length;
   return shares({ counts, groups }, 2, group).total ? rms[2 * n + group] / rms[group] : NaN;
 }
 
-export function groupName(group, words) {
+function groupName(group, words) {
   const [part, layer] = group.split(".");
   const name = words[`group_${part}`] ?? part;
   return layer === undefined ? name : `${name} ${layer}`;
