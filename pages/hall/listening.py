@@ -1,7 +1,8 @@
 """Who listens to a room: its state goes to everybody whole, as server-sent events, at each change.
 
 A phone that slept needs nothing but the newest. The state is written once for all phones; answers that come fast are
-told together. Another process of the machine may have changed a room: its file is looked at while anybody listens.
+told together, to phones once a second. Another process of the machine may have changed a room: its file is looked at while
+anybody listens.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -23,6 +24,7 @@ from pages.serving.limits import limits
 MOST_TEXTS = 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_BEATS = 0.2, 0.1, 15.0
 SECONDS_BETWEEN_READINGS = 0.4  # of what is being computed for a scene
+SECONDS_BETWEEN_COUNTS_OF_PHONES = 1.0  # there are hundreds
 Body = dict[str, Any]
 _live: dict[str, "Live"] = {}
 _looking: list[asyncio.Task[None]] = []  # the one that looks for what other processes have changed
@@ -61,6 +63,7 @@ class Live:
         self.loop = asyncio.get_running_loop()
         self._next: asyncio.Future[None] = self.loop.create_future()
         self._wanted, self._at_once = asyncio.Event(), asyncio.Event()
+        self._phones_wait_until = 0.0  # for counts alone
         self._teller = asyncio.create_task(self._tell())
 
     def changed(self, *, at_once: bool = True) -> None:
@@ -80,13 +83,14 @@ class Live:
         if self._teller.done() and not self.closed:  # the last one left just now
             _live[self.code], self._teller = self, asyncio.create_task(self._tell())
         self.changed(at_once=not self.version)
-        seen = 0
+        seen, heard = 0, b""
         try:
             while not self._ended and (not self.closed or seen != self.version):
                 following = self._next
                 if self.version != seen:
                     seen = self.version
-                    yield self.messages[kind]
+                    if heard != (heard := self.messages[kind]):
+                        yield heard
                     continue
                 done, _ = await asyncio.wait({following}, timeout=SECONDS_BETWEEN_BEATS)
                 if not done:
@@ -105,6 +109,17 @@ class Live:
         following, self._next = self._next, asyncio.get_running_loop().create_future()
         following.set_result(None)
 
+    def _for_phones_now(self, messages: dict[str, bytes]) -> bytes:
+        """Return what phones hear now: the former counts, where they have heard of some within the last second."""
+        if self.messages and messages[PLACE] == self.messages[PLACE] and messages["phone"] != self.messages["phone"]:
+            wait = self._phones_wait_until - self.loop.time()
+            if wait > 0:
+                self.loop.call_later(wait, partial(self.changed, at_once=False))
+                return self.messages["phone"]
+        if messages["phone"] != self.messages.get("phone"):
+            self._phones_wait_until = self.loop.time() + SECONDS_BETWEEN_COUNTS_OF_PHONES
+        return messages["phone"]
+
     async def _tell(self) -> None:
         while True:
             await self._wanted.wait()
@@ -117,6 +132,7 @@ class Live:
             messages = await run_in_threadpool(_messages, self.code, self.phones)
             if PENDING in messages:
                 self.loop.call_later(SECONDS_BETWEEN_READINGS, self.changed)
+            messages["phone"] = self._for_phones_now(messages)
             if messages != self.messages:
                 self.messages = messages
                 self.closed = self.messages["phone"] == CLOSED
@@ -196,6 +212,7 @@ def _for_lecturer(state: RoomState, phones: int, each: Body | None) -> Body:
 
 
 CLOSED = _event({"closed": True})
+PLACE = "place"  # among the messages: what more than counts is another one
 PENDING = "pending"  # among the messages: what is exact is being computed, so look again
 
 
@@ -204,9 +221,10 @@ def _messages(code: str, phones: int) -> dict[str, bytes]:
     all_phones = rooms().note_phones(code, phones)
     state = rooms().state(code)
     if state is None:
-        return {"phone": CLOSED, "lecturer": CLOSED}
+        return {"phone": CLOSED, "lecturer": CLOSED, PLACE: CLOSED}
     each = None if state.lecture.scenes[state.scene - 1].each is None else shown_of(state)
     told = {"phone": _event(_for_phones(state, each)), "lecturer": _event(_for_lecturer(state, all_phones, each))}
+    told[PLACE] = f"{state.scene} {state.stage} {state.picked} {each and (each.keys(), state.slider)}".encode()
     return told | ({PENDING: b""} if each and PENDING in each else {})
 
 
