@@ -1,8 +1,8 @@
 """Who listens to a room: its state goes to everybody whole, as server-sent events, at each change.
 
 A phone that slept needs nothing but the newest. The state is written once for all phones; answers that come fast are
-told together, to phones once a second. Another process of the machine may have changed a room: its file is looked at while
-anybody listens.
+told together, to phones once a second. Another process of the machine may have changed a room: its file is looked at
+while anybody listens.
 """
 
 import asyncio
