@@ -96,7 +96,7 @@ def test_a_run_of_one_process_is_watched_renamed_and_deleted_at_the_other(pair: 
             await second.set(f"delete {run}")
             await first.open("train", run=run)
             assert EN["run.gone"].format(run=run) in first.text()
-            assert (await asyncio.to_thread(pair.json, 0, "/runs/underway"))["live"] == []
+            await asyncio.to_thread(wait_for, lambda: pair.json(0, "/runs/underway")["live"] == [])
 
     finished(go())
 
