@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
@@ -52,13 +52,27 @@ def _event(message: Body) -> bytes:
     return f"data: {json.dumps(message, ensure_ascii=False, separators=(',', ':'))}\n\n".encode("utf-8", "replace")
 
 
+class Told(NamedTuple):
+    """A room's state as it goes to each kind of listener.
+
+    Args:
+        place: another one where more than counts has changed.
+        pending: what is exact about the scene is being computed, so it is read again soon.
+    """
+
+    phone: bytes
+    lecturer: bytes
+    place: tuple[Any, ...] = ()
+    pending: bool = False
+
+
 class Live:
     """A room that somebody listens to: its state as it was last told, and those who wait for the next one."""
 
     def __init__(self, code: str) -> None:
         self.code = code
         self.phones = self.listeners = self.version = 0
-        self.messages: dict[str, bytes] = {}
+        self.told: Told | None = None
         self.closed = self._ended = False
         self.loop = asyncio.get_running_loop()
         self._next: asyncio.Future[None] = self.loop.create_future()
@@ -89,7 +103,7 @@ class Live:
                 following = self._next
                 if self.version != seen:
                     seen = self.version
-                    if heard != (heard := self.messages[kind]):
+                    if heard != (heard := getattr(self.told, kind)):
                         yield heard
                     continue
                 done, _ = await asyncio.wait({following}, timeout=SECONDS_BETWEEN_BEATS)
@@ -109,16 +123,16 @@ class Live:
         following, self._next = self._next, asyncio.get_running_loop().create_future()
         following.set_result(None)
 
-    def _for_phones_now(self, messages: dict[str, bytes]) -> bytes:
-        """Return what phones hear now: the former counts, where they have heard of some within the last second."""
-        if self.messages and messages[PLACE] == self.messages[PLACE] and messages["phone"] != self.messages["phone"]:
-            wait = self._phones_wait_until - self.loop.time()
-            if wait > 0:
-                self.loop.call_later(wait, partial(self.changed, at_once=False))
-                return self.messages["phone"]
-        if messages["phone"] != self.messages.get("phone"):
-            self._phones_wait_until = self.loop.time() + SECONDS_BETWEEN_COUNTS_OF_PHONES
-        return messages["phone"]
+    def _with_former_counts(self, told: Told) -> Told:
+        """Return what is told now: phones that have heard of counts within the last second hear the former ones."""
+        if self.told is not None and told.phone == self.told.phone:
+            return told
+        wait = self._phones_wait_until - self.loop.time()
+        if self.told is not None and told.place == self.told.place and wait > 0:
+            self.loop.call_later(wait, partial(self.changed, at_once=False))
+            return told._replace(phone=self.told.phone)
+        self._phones_wait_until = self.loop.time() + SECONDS_BETWEEN_COUNTS_OF_PHONES
+        return told
 
     async def _tell(self) -> None:
         while True:
@@ -129,13 +143,12 @@ class Live:
                     break
             self._wanted.clear()
             self._at_once.clear()
-            messages = await run_in_threadpool(_messages, self.code, self.phones)
-            if PENDING in messages:
+            told = self._with_former_counts(await run_in_threadpool(_told, self.code, self.phones))
+            if told.pending:
                 self.loop.call_later(SECONDS_BETWEEN_READINGS, self.changed)
-            messages["phone"] = self._for_phones_now(messages)
-            if messages != self.messages:
-                self.messages = messages
-                self.closed = self.messages["phone"] == CLOSED
+            if told != self.told:
+                self.told = told
+                self.closed = told == CLOSED
                 self.version += 1
                 self._hear()
             if self.closed:
@@ -211,21 +224,23 @@ def _for_lecturer(state: RoomState, phones: int, each: Body | None) -> Body:
     }
 
 
-CLOSED = _event({"closed": True})
-PLACE = "place"  # among the messages: what more than counts is another one
-PENDING = "pending"  # among the messages: what is exact is being computed, so look again
+GONE = _event({"closed": True})
+CLOSED = Told(GONE, GONE)
 
 
-def _messages(code: str, phones: int) -> dict[str, bytes]:
+def _told(code: str, phones: int) -> Told:
     """Return the state of a room as each kind of listener hears it; in a thread, for a lecture's words are parsed."""
     all_phones = rooms().note_phones(code, phones)
     state = rooms().state(code)
     if state is None:
-        return {"phone": CLOSED, "lecturer": CLOSED, PLACE: CLOSED}
+        return CLOSED
     each = None if state.lecture.scenes[state.scene - 1].each is None else shown_of(state)
-    told = {"phone": _event(_for_phones(state, each)), "lecturer": _event(_for_lecturer(state, all_phones, each))}
-    told[PLACE] = f"{state.scene} {state.stage} {state.picked} {each and (each.keys(), state.slider)}".encode()
-    return told | ({PENDING: b""} if each and PENDING in each else {})
+    return Told(
+        _event(_for_phones(state, each)),
+        _event(_for_lecturer(state, all_phones, each)),
+        place=(state.scene, state.stage, state.picked, state.slider, *(each or ())),
+        pending="pending" in (each or ()),
+    )
 
 
 def all_changed(*, at_once: bool = True) -> None:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from app import LIVE
-from pages.hall import parts
+from pages.hall import listening, parts
 from pages.hall import room_routes as module
 from pages.hall.alone import alone_routes
 from pages.hall.projector import projector_routes
@@ -247,6 +247,33 @@ def test_a_phone_keeps_its_part_and_what_it_gave_whatever_it_sends_again(
     client.post(f"/room/{code}/step", json={"secret": opened["secret"], "scene": 3, "stage": "shown"})
     assert asked("give", round=1, said=["saw", 0.9])[0] == 409
     assert asked("part")[1]["round"] == 1
+
+
+def test_phones_hear_of_a_scene_at_once_and_of_counts_no_oftener_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [listening.Told(b"scene 1, 0", b"0", (1,))]
+    monkeypatch.setattr(listening, "_told", lambda code, phones: told[-1])
+    monkeypatch.setattr(listening, "SECONDS_BETWEEN_COUNTS_OF_PHONES", 3_600.0)
+
+    async def listen() -> None:
+        live = listening.Live("ABCD")
+        phone, lecturer = live.listen("phone"), live.listen("lecturer")
+        assert (await anext(phone), await anext(lecturer)) == (b"scene 1, 0", b"0")
+        for count in (b"5", b"6"):
+            told.append(listening.Told(b"scene 1, " + count, count, (1,)))
+            live.changed(at_once=False)
+            assert await anext(lecturer) == count
+            assert live.told is not None
+            assert live.told.phone == b"scene 1, 0"
+        told.append(listening.Told(b"scene 2, 0", b"0", (2,)))
+        live.changed()
+        assert (await anext(phone), await anext(lecturer)) == (b"scene 2, 0", b"0")
+        live._phones_wait_until = 0.0
+        told.append(listening.Told(b"scene 2, 9", b"9", (2,)))
+        live.changed(at_once=False)
+        assert await anext(phone) == b"scene 2, 9"
+        live._teller.cancel()
+
+    finished(listen())
 
 
 def test_only_the_lecturer_moves_the_slider_and_only_within_its_bounds(client: TestClient, waited: list[float]) -> None:
