@@ -7,7 +7,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from pages.hall.each.frame import Body, Given, Picture, Task
+from pages.hall.each.frame import Body, Given, Phone, Picture, Task
 from pages.hall.each.kinds import OF_KIND, CannotAskError, part_of, phone_of, task_of
 from pages.hall.rooms import RoomState
 from pages.link import Link, reading
@@ -80,8 +80,7 @@ def picture_in(state: RoomState, *, stage: str | None = None) -> Picture | None:
     task = task_in(state, stage=stage)
     if task is None:
         return None
-    place = f"{state.code} {state.scene}"
-    phones = {seat: phone_of(place, seat) for seat in {seat for seat, _, _ in state.parts}}
+    phones = {seat: phone_in(state, seat) for seat in {seat for seat, _, _ in state.parts}}
     given = [Given(phones[seat], number, said) for seat, number, said in state.parts]
     return OF_KIND[task.each.kind].picture(task, given)
 
@@ -105,21 +104,33 @@ def part_in(state: RoomState, seat: int, given: Answers, language: str) -> Body:
         return {"error": str(error)}
     if task is None:
         return {"pending": True}
-    return part_of(task, phone_of(f"{state.code} {state.scene}", seat), given)
+    return part_of(task, phone_in(state, seat), given)
 
 
-def taken_in(state: RoomState, seat: int, number: int, said: Any) -> Any:
+def needed_task(state: RoomState, language: str) -> Task[Any]:
+    """Return the task of the scene that a room is at, in which a phone gives something.
+
+    Raises:
+        CannotAskError: it cannot be computed, or is being computed.
+    """
+    task = task_in(state, language=language)
+    if task is None:
+        raise CannotAskError("what is exact is being computed")
+    return task
+
+
+def phone_in(state: RoomState, seat: int) -> Phone:
+    """Return a phone of a room in its scene."""
+    return phone_of(f"{state.code} {state.scene}", seat)
+
+
+def taken_in(task: Task[Any], phone: Phone, number: int, said: Any) -> Any:
     """Return what is kept of what a phone sent in a round.
 
     Raises:
         BadPartError: it is nothing that its part takes.
-        CannotAskError: what is exact is not there.
     """
-    task = task_in(state)
-    if task is None:
-        raise CannotAskError("what is exact is being computed")
-    kind = OF_KIND[task.each.kind]
-    return kind.take(task, phone_of(f"{state.code} {state.scene}", seat), number, said)
+    return OF_KIND[task.each.kind].take(task, phone, number, said)
 
 
 def rounds_in(state: RoomState) -> int:

@@ -19,10 +19,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pages.hall.each.frame import BadPartError, Picture
-from pages.hall.each.kinds import CannotAskError, set_within
+from pages.hall.each.kinds import CannotAskError, part_of, set_within
 from pages.hall.lectures import Scene, find_lecture
 from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms
-from pages.hall.parts import part_in, picture_in, prepare, rounds_in, taken_in
+from pages.hall.parts import needed_task, part_in, phone_in, picture_in, prepare, rounds_in, taken_in
 from pages.hall.projector import hall_page, language_of, measure
 from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
 from pages.hall.take_home import take_home
@@ -341,23 +341,23 @@ async def _answer(request: Request, body: Body) -> Response:
 
 async def _part(request: Request, body: Body) -> Response:
     """Tell a phone its part in the scene where the lecturer is."""
-    return await _part_of(request, body, {})
+    return await _part_of(request, body, {}, *await _phone_in(request))
 
 
 async def _give(request: Request, body: Body) -> Response:
     """Take what a phone gives in a round of its part; what it gave before stays, and it hears how its part goes on."""
-    owner, _ = await _phone_in(request)
+    owner, code = await _phone_in(request)
     _slowed(owner)
-    return await _part_of(request, body, body)
+    return await _part_of(request, body, body, owner, code)
 
 
-async def _part_of(request: Request, body: Body, given: Body) -> Response:
+async def _part_of(request: Request, body: Body, given: Body, owner: str, code: str) -> Response:
     """Keep what is given in a round, if anything is, and tell a phone its part.
 
     Args:
         given: the round, from 0, and what was said; {} where nothing is given.
+        owner, code: as of _phone_in.
     """
-    owner, code = await _phone_in(request)
     lang = lang_of(request, body)
 
     def part() -> Body:
@@ -370,10 +370,11 @@ async def _part_of(request: Request, body: Body, given: Body) -> Response:
         before = rooms().parts_of(code, state.scene, seat)
         if number is not None and number > len(before):
             raise BadPartError("a round was left out")
-        if number is not None and number == len(before):
-            rooms().give(code, state.scene, seat, number, taken_in(state, seat, number, given.get("said")))
-            before = rooms().parts_of(code, state.scene, seat)
-        return {"scene": state.scene, **part_in(state, seat, before, lang)}
+        if number is None or number < len(before):
+            return {"scene": state.scene, **part_in(state, seat, before, lang)}
+        task, phone = needed_task(state, lang), phone_in(state, seat)
+        rooms().give(code, state.scene, seat, number, taken_in(task, phone, number, given.get("said")))
+        return {"scene": state.scene, **part_of(task, phone, rooms().parts_of(code, state.scene, seat))}
 
     found = await run_in_threadpool(part)
     if given:

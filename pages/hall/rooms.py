@@ -24,6 +24,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from pages.hall.each.frame import STAGES
 from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
 from pages.kit.exports import rows_csv
 from transformer_core.kept import kept_at
@@ -32,7 +33,6 @@ from transformer_core.training.runs.store.folder import hold, is_held, new_id
 FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
 CODE_LENGTH = 4
-STAGES = ("asked", "shown", "measured")
 MOST_ROOMS_OF_A_PERSON, MOST_PHONES, LONGEST_TEXT = 2, 1_000, 280
 SECONDS_UNUSED = 24 * 3_600.0
 TABLES = """

@@ -20,12 +20,12 @@ from pages.hall.each.frame import (
     prompt_of,
     random_of,
 )
-from pages.hall.each.written import Each
+from pages.hall.each.written import COOLEST, Each
 from transformer_core.analysis.classroom.draws import HOTTEST, Forecast, distance, forecast
 from transformer_core.shares import interval
 
 TOP = 10
-COOLEST, STEP = 0.1, 0.1
+STEP = 0.1  # of the temperature
 
 
 class Draw(Kind[Forecast]):

@@ -12,12 +12,18 @@ What the phones are asked, in Markdown; without it, the kind's own words.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import get_args
 
 from pages.kit.models import kind_of
+from transformer_core.analysis.classroom.cuts import Of
+from transformer_core.analysis.classroom.draws import HOTTEST
+from transformer_core.analysis.classroom.forecasts import MOST_WORDS
+from transformer_core.analysis.classroom.small_runs import SETTINGS
 
 LONGEST_ITEM = 400
+COOLEST = 0.1  # temperature
 MORE = "model"  # every kind may name another model than the screen's
 
 
@@ -103,12 +109,15 @@ READ_ONE = ("classifier", "bert", "gpt")
 KINDS: Mapping[str, Written] = MappingProxyType(
     {
         "draw": Written(
-            {"draws": Setting("5", low=1, high=20), "temperature": Setting("1", low=0.1, high=3, whole=False)},
+            {
+                "draws": Setting("5", low=1, high=20),
+                "temperature": Setting("1", low=COOLEST, high=HOTTEST, whole=False),
+            },
             models=("gpt", "lm"),
             text=True,
         ),
-        "guess": Written({"words": Setting("10", low=1, high=10)}, (1, 1), ("gpt", "lm")),
-        "cut": Written({"of": Setting("head", ("head", "word", "layer", "bits"))}, models=READ_ONE, text=True),
+        "guess": Written({"words": Setting("10", low=1, high=MOST_WORDS)}, (1, 1), ("gpt", "lm")),
+        "cut": Written({"of": Setting("head", get_args(Of))}, models=READ_ONE, text=True),
         "label": Written({}, (2, 20), ("classifier",)),
         "vector": Written(
             {"x": Setting("", ends=True), "y": Setting("", ends=True), "words": Setting("3", low=1, high=10)},
@@ -117,14 +126,13 @@ KINDS: Mapping[str, Written] = MappingProxyType(
         ),
         "train": Written(
             {
-                "vary": Setting("seed", ("seed", "rate", "depth")),
-                "runs": Setting("12", low=2, high=24),
+                "vary": Setting("seed", tuple(SETTINGS)),
+                "runs": Setting("12", low=2, high=max(map(len, SETTINGS.values()))),
                 "language": Setting("en", ("en", "zh")),
             }
         ),
     }
 )
-MOST_RUNS = {"rate": 8, "depth": 4}  # settings that there are
 
 
 def read_each(head: str, line: int, section: list[str], below: int, state: Mapping[str, str]) -> Each:
@@ -154,9 +162,9 @@ def read_each(head: str, line: int, section: list[str], below: int, state: Mappi
     for name, setting in written.settings.items():
         if not setting.default and name not in settings:
             raise EachError(f"each: {kind} needs {name}=, {setting.wrong('')}", line)
-    vary = settings.get("vary", "seed")
-    if kind == "train" and int(settings.get("runs", "12")) > MOST_RUNS.get(vary, 24):
-        raise EachError(f"each: train has {MOST_RUNS[vary]} settings of {vary}; runs= must be at most that", line)
+    each = Each(kind, settings)
+    if kind == "train" and int(each["runs"]) > (most := len(SETTINGS[each["vary"]])):  # type: ignore[index]
+        raise EachError(f"each: train has {most} settings of {each['vary']}; runs= must be at most that", line)
     _check_asked(kind, settings.get(MORE) or state.get("model", ""), state.get("text", ""), line)
     words, items = _section(section, below)
     fewest, most = written.items
@@ -167,7 +175,7 @@ def read_each(head: str, line: int, section: list[str], below: int, state: Mappi
         raise EachError("### Each of guess needs one sign | with blanks, before what is guessed", below)
     if len(set(items)) < len(items):
         raise EachError("### Each has the same line twice", below)
-    return Each(kind, settings, words, items)
+    return replace(each, words=words, items=items)
 
 
 def _check_asked(kind: str, model: str, text: str, line: int) -> None:

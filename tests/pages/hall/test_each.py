@@ -15,7 +15,7 @@ from pages.hall import parts
 from pages.hall.each.frame import STAGES, BadPartError, Given, Task
 from pages.hall.each.kinds import OF_KIND, OTHERS, alone, part_of, phone_of, set_within, task_of
 from pages.hall.lectures import Lecture, LectureError, Scene, lectures, read_lecture
-from pages.hall.parts import part_in, shown_of, taken_in
+from pages.hall.parts import needed_task, part_in, phone_in, shown_of, taken_in
 from pages.hall.rooms import RoomError, Rooms
 from pages.hall.take_home import scene_at_home
 from pages.kit.asking import computing_here
@@ -284,7 +284,9 @@ def test_a_guess_is_kept_as_a_token_and_no_word_of_a_phone_is_kept_or_told(rooms
     state = rooms.state(code)
     assert state is not None
     seat = rooms.seat(code, "a")
-    rooms.give(code, 3, seat, 0, taken_in(state, seat, 0, ["<script>alert(1)", 0.9]))
+    rooms.give(
+        code, 3, seat, 0, taken_in(needed_task(state, "en"), phone_in(state, seat), 0, ["<script>alert(1)", 0.9])
+    )
     state = rooms.state(code)
     assert state is not None
     part = part_in(state, seat, rooms.parts_of(code, 3, seat), "zh")
@@ -300,7 +302,7 @@ def test_the_table_has_the_classs_value_beside_the_exact_one(rooms: Rooms) -> No
     state = rooms.state(code)
     assert state is not None
     for number in range(5):
-        rooms.give(code, 1, 0, number, taken_in(state, 0, number, None))
+        rooms.give(code, 1, 0, number, taken_in(needed_task(state, "en"), phone_in(state, 0), number, None))
     state = rooms.state(code, 1)
     assert state is not None
     rows = OF_KIND["draw"].picture(

@@ -22,9 +22,11 @@ from transformer_core.training.tasks.make import make_task
 from transformer_core.training.tasks.task import Task
 
 Vary = Literal["seed", "rate", "depth"]
-RATES = (1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)
-DEPTHS = (1, 2, 3, 4)
-MOST_RUNS = 24
+SETTINGS: dict[Vary, tuple[float, ...]] = {
+    "seed": tuple(range(24)),
+    "rate": (1e-4, 3e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2),
+    "depth": (1, 2, 3, 4),
+}
 EXAMPLES, HELD_OUT, EPOCHS, WINDOW = 2_000, 400, 2, 4
 
 
@@ -57,7 +59,7 @@ def settings_of(vary: Vary, runs: int) -> tuple[float, ...]:
         ValueError: vary is none of these, or there are not so many settings.
     """
     require_choice("vary", vary, get_args(Vary))
-    known: tuple[float, ...] = {"seed": tuple(range(MOST_RUNS)), "rate": RATES, "depth": DEPTHS}[vary]
+    known = SETTINGS[vary]
     if not 2 <= runs <= len(known):
         raise ValueError(f"runs={runs} must be from 2 to {len(known)} where vary={vary!r}")
     return tuple(known[:runs])

@@ -15,13 +15,13 @@ from typing import Any
 from transformer_core.device import CORES
 from transformer_core.kept import PROJECT
 from transformer_core.training.runs.errors import RunError, without_paths, words_of
+from transformer_core.training.runs.launcher import ENVIRONMENT
 from transformer_core.training.runs.store.records import Shortage
 
 ADDRESS, CPUS, GPUS = "RAY_ADDRESS", "VITRINE_RUN_CPUS", "VITRINE_RUN_GPUS"
 NAMESPACE = "vitrine"
 PATIENCE_WITH_PORT = 3.0
 CALLS_AT_ONCE, MOST_WORDS = 4, 300
-ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}  # as a worker process has
 SENT = ("transformer_core", "assets", "assets/corpora")  # of the project: what computes a run
 
 
