@@ -13,7 +13,7 @@ from pages.train.figures import range_chart
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.early_stopping import Watched, watch
 from transformer_core.training.range_test import RangeTest, read_range_test
-from transformer_core.training.runs.store.records import Status
+from transformer_core.training.runs.store.records import Status, evaluations
 from transformer_core.training.runs.store.run_store import RunStore
 
 
@@ -52,7 +52,7 @@ def show_early_stopping(store: RunStore) -> None:
     training, status, frames = store.spec.training, store.status(), store.frames()
     if not training.stops_early or status.state != "finished" or not frames:
         return
-    found = watch(((one.step, one.measures.get("held_out_loss")) for one in frames), training, status.total_steps)
+    found = watch(evaluations(frames), training, status.total_steps)
     held_out = store.facts().get("counts", {}).get("held_out", 0)
     with st.container(border=True, key="early_stopping"):
         st.markdown(early_words(found, training, status.total_steps, held_out))

@@ -156,6 +156,10 @@ class Hall:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
+    def knows_of(self, count: int) -> bool:
+        """Tell whether the lecturer has heard of so many phones."""
+        return bool(self.lecturer.came) and self.lecturer.came[-1][1]["phones"] == count
+
     async def step(self, scene: int, stage: str) -> None:
         """Step, and note after how long each phone knew."""
         before = time.perf_counter()
@@ -276,7 +280,7 @@ async def _lecture(address: str, process: int, count: int, lecture: Lecture) -> 
     hall = Hall(address, code, secret, phones, Listener(f"/room/{code}/lecturer", {"secret": secret}, cookie))
     for who in (hall.lecturer, *phones):
         hall.listen(who)
-    await asyncio.sleep(3)
+    await _until(lambda: hall.knows_of(count))
     warm.clear()
     joined = hall.lecturer.came[-1][1]["phones"]
     hall.lost += count - joined
@@ -313,7 +317,7 @@ async def _class(hall: Hall, cookie: str, lecture: Lecture) -> tuple[Hall, int, 
     own = Hall(hall.address, code, secret, phones, Listener(f"/room/{code}/lecturer", {"secret": secret}, cookie))
     for who in (own.lecturer, *phones):
         own.listen(who)
-    await asyncio.sleep(3)
+    await _until(lambda: own.knows_of(len(phones)))
     given, fine = 0, True
     for number, scene in enumerate(lecture.scenes, 1):
         assert scene.each is not None

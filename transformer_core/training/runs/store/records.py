@@ -1,5 +1,6 @@
 """The records of a run, as pages and figures get them: status, curves, frames, layouts, points, estimate."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -98,6 +99,11 @@ class Frame:
     epoch: float
     seconds: float
     measures: dict[str, float]
+
+
+def evaluations(frames: Iterable[Frame]) -> list[tuple[int, float | None]]:
+    """Return each frame's step and its held-out loss, None where it has none, as early_stopping.watch takes them."""
+    return [(frame.step, frame.measures.get("held_out_loss")) for frame in frames]
 
 
 @dataclass(frozen=True, eq=False)

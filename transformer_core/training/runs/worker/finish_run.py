@@ -8,7 +8,7 @@ from transformer_core.training.early_stopping import watch
 from transformer_core.training.runs.exchange.script import COMMAND, repeat_script
 from transformer_core.training.runs.store.database import RunWriter
 from transformer_core.training.runs.store.folder import BUNDLE, SCRIPT, write_whole
-from transformer_core.training.runs.store.records import Frame
+from transformer_core.training.runs.store.records import Frame, evaluations
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import Prepared
 from transformer_core.training.spec import RunSpec
@@ -107,7 +107,7 @@ def _course(config: TrainConfig, frames: list[Frame], last_step: int, total_step
         return f"\nA range test (Smith 2017): {rates}{end}.\n"
     if not config.stops_early:
         return ""
-    found = watch(((f.step, f.measures.get("held_out_loss")) for f in frames), config, total_steps)
+    found = watch(evaluations(frames), config, total_steps)
     rule = f"Early stopping (patience {config.patience}, improvements of more than {config.min_improvement:g} nats)"
     end = f"stopped the run after step {found.step}" if found.stopped else "did not stop the run"
     number = next((f.number for f in frames if f.step == found.best_step), 0)

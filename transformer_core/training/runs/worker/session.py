@@ -20,6 +20,7 @@ from transformer_core.training.runs.store.folder import (
     leave_reason,
     reserve_room,
 )
+from transformer_core.training.runs.store.records import evaluations
 from transformer_core.training.runs.store.run_store import RunStore
 from transformer_core.training.runs.worker.build_run import Prepared, TaskMaker, control_run, prepare
 from transformer_core.training.runs.worker.control import Control
@@ -112,7 +113,7 @@ class Progress:
             if self._layout_thread is not None:
                 self._layout_thread.wake()
             if self._run.config.stops_early:
-                course = [(frame.step, frame.measures.get("held_out_loss")) for frame in self._writer.frames()]
+                course = evaluations(self._writer.frames())
                 self.is_over = watch(course, self._run.config, self._run.total_steps).stopped
         self.save()
 
