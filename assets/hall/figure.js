@@ -5,6 +5,7 @@ import { decimal, el, percent, signed } from "./kit.js";
 const SVG = "http://www.w3.org/2000/svg";
 const WIDE = 640, HIGH = 400, EDGE = 46; // of drawings, in their own units
 const HUES = 12;
+const LINE = 15; // of a word in a drawing
 const UNITS = {
   share: (value) => percent(value, 1),
   bits: (value) => decimal(value, 2),
@@ -18,6 +19,22 @@ function draw(name, attributes, ...children) {
   node.append(...children);
   return node;
 }
+
+// Says where words can stand: at the nearest height at which one covers none of those before.
+function heights() {
+  const taken = [];
+  return (text, left, base) => {
+    const right = left + text.length * (/[^\u0000-\u00ff]/.test(text) ? 14 : 8);
+    const covers = (down) => taken.some(([from, to, at]) => from < right && left < to && Math.abs(at - down) < LINE);
+    let down = base;
+    for (let tries = 1; covers(down) && tries < 2 * HIGH / LINE; tries += 1) down = base + (tries % 2 ? 1 : -1) * Math.ceil(tries / 2) * LINE;
+    taken.push([left, right, down]);
+    return down;
+  };
+}
+
+// A table for who does not see the drawing.
+const heard = (...parts) => el("div", "heard", el("table", "", ...parts));
 
 const legend = (names) => el("p", "legend", ...names.map((name, place) => el("span", place ? "exact" : "own", el("i"), name)));
 
@@ -65,18 +82,19 @@ function map({ axes, names, points }) {
   word(axes[0][1], x(1.25), y(0) - 6, "end");
   word(axes[1][1], x(0), y(1.25) - 8, "middle");
   word(axes[1][0], x(0), y(-1.25) + 20, "middle");
+  const height = heights();
   for (const { label, own, exact } of points) {
     const [from, to] = [own, exact].map((place) => place && inside(place));
     if (from && to) drawing.append(draw("line", { x1: x(from[0]), y1: y(from[1]), x2: x(to[0]), y2: y(to[1]), class: "joins" }));
     if (from) drawing.append(draw("circle", { cx: x(from[0]), cy: y(from[1]), r: 6, class: "own" }));
     if (to) drawing.append(draw("rect", { x: x(to[0]) - 5, y: y(to[1]) - 5, width: 10, height: 10, class: "exact" }));
     const at = from ?? to;
-    if (at) word(label, x(at[0]) + 9, y(at[1]) - 7, "start", "label");
+    if (at) word(label, x(at[0]) + 9, height(label, x(at[0]) + 9, y(at[1]) - 7), "start", "label");
   }
   const told = (place) => (place ? place.map((value) => signed(decimal(value, 2))).join(", ") : "–");
   const lines = points.map(({ label, own, exact, n }) => el("tr", "", el("th", "", label), el("td", "", told(own)), el("td", "", told(exact)), el("td", "", n)));
-  const table = el("table", "heard", el("thead", "", el("tr", "", el("td"), ...[...names, "n"].map((name) => el("th", "", name)))), el("tbody", "", ...lines));
-  return [legend(names), drawing, table];
+  const heads = el("tr", "", el("td"), ...[...names, "n"].map((name) => el("th", "", name)));
+  return [legend(names), drawing, heard(el("thead", "", heads), el("tbody", "", ...lines))];
 }
 
 function curves({ steps, lines, x: along, y: up }) {
@@ -94,7 +112,7 @@ function curves({ steps, lines, x: along, y: up }) {
   });
   drawing.append(draw("text", { x: WIDE, y: HIGH - 12, "text-anchor": "end", class: "end" }, `${along} → ${Math.round(last)}`), draw("text", { x: 4, y: 16, class: "end" }, up));
   const ends = lines.map(({ label, values }) => el("tr", "", el("th", "", label), el("td", "", decimal(values[values.length - 1], 3))));
-  return [drawing, el("table", "heard", el("tbody", "", ...ends))];
+  return [drawing, heard(el("tbody", "", ...ends))];
 }
 
 const FORMS = { bars, board, map, curves };

@@ -26,7 +26,7 @@ from transformer_core.prompt import Prompt
 from transformer_core.untrusted.bundle_files import BundleError
 
 FIRST_TOUR = "twelve_scenes"
-HEIGHT_OF_PART = 420  # pixels, of the part of one person alone
+HEIGHT_OF_PART = 620  # pixels, of the part of one person alone
 NEWEST = "newest"  # in a scene's screen: the run that this visitor began last
 
 

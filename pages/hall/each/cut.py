@@ -129,7 +129,7 @@ def _board(task: Task[Cuts], name: str, change: np.ndarray, counts: np.ndarray |
     cells = [[known(POINTS * value) for value in line] for line in change.reshape(rows, columns)]
     n = [] if counts is None else counts.reshape(rows, columns).tolist()
     titles = {
-        "title": f"{name}: {task.say('title_cut', answer=task.called(task.exact.answer))}",
+        "title": f"{task.say('title_cut', answer=task.called(task.exact.answer))}: {name}",
         "row": task.say("layer"),
         "column": task.say("head"),
     }

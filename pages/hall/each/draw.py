@@ -83,7 +83,7 @@ class Draw(Kind[Forecast]):
         drawn = [*counts[order].tolist(), int(n - counts[order].sum())]
         rows, table = [], []
         for label, count, share in zip(
-            [*named, task.say("others", count=len(shares) - len(order))], drawn, exact, strict=True
+            [*named, task.say("others", count=f"{len(shares) - len(order):,}")], drawn, exact, strict=True
         ):
             low, high = interval(count / n, n) if n else (float("nan"), float("nan"))
             own = count / n if n else float("nan")
