@@ -73,7 +73,7 @@ class Gate:
     """Lets a run take its steps one by one: each takes a byte out of a pipe. It is open when its maker has ended."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = gate_of(folder)
+        self.folder, self._path = folder, gate_of(folder)
         os.mkfifo(self._path)
         self._end: int | None = os.open(self._path, os.O_RDWR)
 

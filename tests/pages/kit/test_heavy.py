@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError, wait
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -102,16 +103,16 @@ def real_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Gate]:
-    """The gate that `held` work waits for."""
-    own = Gate(tmp_path / "work")
+    """The gate that `held` work waits for: of a name of its own, since the next process may test here as well."""
+    own = Gate(tmp_path / uuid4().hex)
     yield own
     own.open()
 
 
 @pytest.fixture
-def held(gate: Gate, tmp_path: Path) -> dict[str, str]:
+def held(gate: Gate) -> dict[str, str]:
     """Arguments of work that does not end before the gate is open."""
-    return {"gate": str(tmp_path / "work")}
+    return {"gate": str(gate.folder)}
 
 
 @pytest.mark.nightly
