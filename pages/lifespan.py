@@ -30,7 +30,6 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from pages.kit.heavy import pool
-from pages.kit.heavy_process import give_back_memory, share_arenas
 from pages.kit.models import READERS, leave_out, open_bundle, shipped_names
 from pages.kit.runs import start_waiting, stop_launching
 from pages.kit.uploads import UploadBounds
@@ -44,6 +43,7 @@ from pages.serving.inside_streamlit import drop_what_lies_inside, end_gone_sessi
 from pages.serving.limits import limits, raise_open_files, visitors_for
 from pages.serving.log import quiet_logs
 from transformer_core.analysis.outcome import read
+from transformer_core.heavy_process import give_back_memory, share_arenas
 from transformer_core.kept import kept_at
 from transformer_core.training.runs.errors import RunError
 from transformer_core.training.runs.runner import runner

@@ -15,11 +15,11 @@ import torch
 from hypothesis import settings
 
 from pages.kit.asking import forget_answers
-from pages.kit.heavy_process import give_back_memory
 from pages.kit.models import forget_models
 from tests import helpers
 from tests.helpers import ROOT
 from tests.helpers.pretend_device import register
+from transformer_core.heavy_process import give_back_memory
 
 settings.register_profile("gate", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile("nightly", deadline=None, derandomize=True, max_examples=200)

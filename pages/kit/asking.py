@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from pages.kit.heavy import InParts, Job, Part, Work, pool
 from pages.kit.models import code_that_opens, place_of
 from transformer_core.analysis.arrays import arrays_of
 from transformer_core.bundle import Bundle
+from transformer_core.heavy_process import with_models
 from transformer_core.prompt import Prompt
 
 T = TypeVar("T")
@@ -170,17 +171,12 @@ def answered(function: Callable[..., T], /, **arguments: Any) -> T | None:
 def _work(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Work[Any]:
     """Return a call for other processes, which open the models themselves."""
 
-    def sent(value: Any) -> Any:
-        if isinstance(value, Bundle):
-            return place_of(value.name)
-        if isinstance(value, Prompt):
-            return replace(value, bundle=sent(value.bundle))
-        return tuple(map(sent, value)) if isinstance(value, tuple) else value
-
     def alone(part: Part) -> Work[Any]:
         return (yield part)
 
-    placed = {name: sent(value) for name, value in arguments.items()}
+    placed = {
+        name: with_models(value, Bundle, lambda bundle: place_of(bundle.name)) for name, value in arguments.items()
+    }
     return function.work(**placed) if isinstance(function, InParts) else alone(Part(function, placed))
 
 

@@ -1,5 +1,7 @@
 """Heavy work: what takes longer than a moment is computed by a few processes of low priority, never by a page.
 
+Where a Ray cluster computes runs it computes this, too: relays (heavy_relay) stand in the place of the processes.
+
 Who waits looks in again and again. What nobody has looked for any more, or its last waiter has cancelled, is ended: its
 process is killed, for most libraries can be interrupted in no other way, and another starts for what comes next. So is
 what takes longer than it may. What consists of parts goes back into the queue between two of them.
@@ -16,12 +18,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from pages.kit.heavy_process import Message
 from pages.serving.limits import limits
 from pages.serving.turns import Turns
+from transformer_core.heavy_process import Message
+from transformer_core.training.runs.runner import chosen
 from transformer_core.warm_process import ProcessDiedError, WarmProcess
 
-COMMAND = (sys.executable, "-P", "-c", "from pages.kit.heavy_process import serve; serve()")
+COMMAND = (sys.executable, "-P", "-c", "from transformer_core.heavy_process import serve; serve()")
+ON_CLUSTER = (sys.executable, "-P", "-m", "transformer_core.heavy_relay")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 SECONDS_WAITED_FOR = 6.0  # since somebody has looked; a page looks more often than once a second
 SECONDS_LEFT = 2.0  # what runs goes on so long without anybody: to start another process takes as long
@@ -285,4 +289,4 @@ def _computed(process: Process, job: Job) -> tuple[Any, Exception | None]:
 @lru_cache(maxsize=1)
 def pool() -> Pool:
     """Return the server's pool."""
-    return Pool(limits().heavy_processes)
+    return Pool(limits().heavy_processes, ON_CLUSTER if chosen() == "ray" else COMMAND)

@@ -20,7 +20,6 @@ import streamlit as st
 from cachetools import LRUCache, cached
 
 from pages.kit.controls import Choice
-from pages.kit.heavy_process import Place
 from pages.kit.refusals import in_own_words
 from pages.kit.runs import find_run, run_list
 from pages.kit.url import listed, refuse, set_choice, widget_key
@@ -28,6 +27,7 @@ from pages.language import ASSETS, language, language_of, plain, safe_line, t
 from pages.serving.limits import limits
 from pages.serving.owners import is_home, may_change, visitor
 from transformer_core.bundle import Bundle
+from transformer_core.heavy_process import Place
 from transformer_core.open_checkpoints import HUB, has_chat, kind_of_folder
 from transformer_core.training.runs.errors import RunError
 from transformer_core.trial import try_numbers

@@ -30,13 +30,18 @@ ROUNDS = 3
 QUEUED, SINGLE, MOST_QUEUED = 12, 3, 1.15  # runs at once; single ones before and as many after; against their sum
 
 
-def finished(folder: Path, spec: RunSpec, data: Data | None = None) -> tuple[RunStore, float]:
+def finished(
+    folder: Path, spec: RunSpec, data: Data | None = None, *, estimated: RunSpec | None = None
+) -> tuple[RunStore, float]:
     """Start a run as the page does, with a worker that stands by and has estimated it, and wait for its end.
+
+    Args:
+        estimated: another run that was estimated in its place, so that the worker has yet to make this one's data.
 
     Returns:
         The run, and the seconds from Start to its end, pictures included.
     """
-    runner().estimate(spec, data)
+    runner().estimate(estimated or spec, data)
     store = RunList(folder).create(spec, data=data)
     started = time.perf_counter()
     runner().start(store)
@@ -82,10 +87,15 @@ def recording(folder: Path) -> bool:
 def queued(folder: Path, at_once: int) -> bool:
     """Compare 12 runs that wait in the queue, the Sweep's first base, with the sum of their single times.
 
-    Single runs are timed before and after them, since the machine may have other things to do.
+    Single runs are timed before and after them, since the machine may have other things to do. Of none has the worker
+    made the data before.
     """
     spec = change(QUICK, epochs=1)
-    single = [finished(folder, change(spec, seed=seed))[1] for seed in range(SINGLE)]
+
+    def alone() -> list[float]:
+        return [finished(folder, change(spec, seed=seed), estimated=spec)[1] for seed in range(1, SINGLE + 1)]
+
+    single = alone()
     runs = RunList(folder)
     runner().estimate(spec)
     stores = [runs.create(change(spec, seed=seed)) for seed in range(QUEUED)]
@@ -97,7 +107,7 @@ def queued(folder: Path, at_once: int) -> bool:
     seconds = time.perf_counter() - started
     if any(store.status().state != "finished" for store in stores):
         raise RuntimeError(f"runs ended as {[store.status().state for store in stores]}")
-    single += [finished(folder, change(spec, seed=seed))[1] for seed in range(SINGLE)]
+    single += alone()
     print(f"single runs: {' '.join(f'{one:.1f}' for one in single)} s; {QUEUED} queued: {seconds:.1f} s", flush=True)
     ratio = seconds * at_once / (QUEUED * statistics.mean(single))
     return tell(f"{QUEUED} quick runs queued, {at_once} at once, against single ones", ratio, MOST_QUEUED)

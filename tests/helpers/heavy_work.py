@@ -1,22 +1,20 @@
-"""Work for the tests of heavy work: what a process computes, step by step, wrongly or not to its end."""
+"""Work for the tests of heavy work: what a process computes, here or on a node, step by step or not to its end."""
 
 import os
 import signal
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from pages.kit.heavy import InParts, Part, Work
 from tests.helpers import tiny_runs
 from tests.helpers.tiny_runs import pass_gate
 from transformer_core.bundle import Bundle
+from transformer_core.heavy_process import serve
 from transformer_core.progress import counted
-from transformer_core.warm_process import ProcessDiedError
 
-SECONDS_OF_A_PART = 5.0
+NODE = "RAY_RAYLET_PID"  # variable of what computes on a node
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +35,6 @@ def stepped(*, name: str, steps: int = 3, gate: str = "") -> Result:
     return Result(np.arange(steps), os.getpid())
 
 
-@InParts
-def in_parts(*, parts: int, gate: str) -> Work[tuple[int, ...]]:
-    """Take a step in each of so many parts, and return which of them came to their end in time."""
-    came = []
-    for part in range(parts):
-        with suppress(ProcessDiedError):
-            yield Part(stepped, {"name": "", "steps": 1, "gate": gate}, part, parts, SECONDS_OF_A_PART)
-            came.append(part)
-    return tuple(came)
-
-
 def of_model(*, bundle: Bundle, others: tuple[Bundle, ...]) -> Result:
     """Count parameters."""
     return Result(np.array([one.n_parameters for one in (bundle, *others)]), os.getpid())
@@ -58,10 +45,20 @@ def wrong(*, value: float) -> Result:
     raise ValueError(f"value={value} must be something else")
 
 
-def dying() -> Result:
+def dying() -> bool:
     """End the process."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
+
+
+def placed(*, number: int) -> bool:
+    """Tell whether this computes on a node."""
+    return NODE in os.environ
+
+
+def dying_there(*, number: int) -> bool:
+    """End the process where it is a node's."""
+    return dying() if placed(number=number) else True
 
 
 class Forked(tiny_runs.Forked):
@@ -70,6 +67,4 @@ class Forked(tiny_runs.Forked):
     @staticmethod
     def main() -> None:
         """Compute what is asked."""
-        from pages.kit.heavy_process import serve
-
         serve()

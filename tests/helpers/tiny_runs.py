@@ -87,6 +87,15 @@ class Gate:
         assert self._end is not None
         return struct.unpack("i", fcntl.ioctl(self._end, termios.FIONREAD, bytes(4)))[0]
 
+    def readers(self) -> set[int]:
+        """Return the other processes that wait at the gate."""
+        found = set()
+        for end in Path("/proc").glob("[0-9]*/fd/*"):
+            with suppress(OSError):
+                if end.readlink() == self._path:
+                    found.add(int(end.parts[2]))
+        return found - {os.getpid()}
+
     def open(self) -> None:
         """Let all steps, from now on."""
         if self._end is not None:

@@ -1,16 +1,30 @@
 """Runs on a real Ray cluster of two nodes: nodes that die, servers that restart, many at once, and what is refused."""
 
+import itertools
 import json
 import os
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
+import numpy as np
 import pytest
+import torch
 
+from pages.kit import asking
+from pages.kit.asking import ask_away, forget_answers
+from pages.kit.heavy import ON_CLUSTER, Job, Pool
+from pages.kit.models import open_bundle
+from tests.helpers import heavy_work
+from tests.helpers.pages import same
 from tests.helpers.ray_nodes import cluster
-from tests.helpers.tiny_runs import SPEC, WORKERS, in_state, own_curve, stored_curve, wait_for
+from tests.helpers.tiny_runs import SPEC, WORKERS, Gate, in_state, own_curve, stored_curve, wait_for
+from transformer_core.analysis.arrays import arrays_of
+from transformer_core.analysis.attention.head_ablation import head_effects
+from transformer_core.prompt import Prompt
 from transformer_core.training.runs.cluster.placed import Placed, placed
 from transformer_core.training.runs.cluster.ray_cluster import ADDRESS, CPUS
 from transformer_core.training.runs.cluster.ray_runner import RayRunner
@@ -157,6 +171,63 @@ def test_a_node_with_another_torch_is_told_apart_in_words(
     assert in_state(store, "failed").message.startswith("the node ")
     wait_for(lambda: not old.is_alive(store.folder))
     old.close()
+
+
+def answer(function, **arguments):  # type: ignore[no-untyped-def]
+    """Wait for an answer as a page does, which looks again and again."""
+    asked = partial(ask_away, function, "me here", **arguments)
+    return wait_for(lambda: (job := asked()).done() and job).result()
+
+
+@pytest.fixture
+def pool(two_nodes: str, monkeypatch: pytest.MonkeyPatch):
+    """A pool whose relay has found the cluster."""
+    monkeypatch.setenv(ADDRESS, two_nodes)
+    made, numbers = Pool(1, ON_CLUSTER), itertools.count()
+    monkeypatch.setattr(asking, "pool", lambda: made)
+    wait_for(lambda: answer(heavy_work.placed, number=next(numbers)))
+    yield made
+    made.close()
+    forget_answers()
+
+
+@pytest.mark.nightly
+def test_a_heavy_question_is_answered_by_a_node_as_here(pool: Pool) -> None:
+    bundle, other = open_bundle("sentiment"), open_bundle("gpt-char")
+    prompt = Prompt(bundle, "A slow but lovely film", bundle.config.max_len)
+    found = answer(head_effects, prompt=prompt)
+    same(arrays_of(head_effects(prompt=prompt)), arrays_of(found))
+    found = answer(heavy_work.of_model, bundle=bundle, others=(other,))
+    assert found.values.tolist() == [bundle.n_parameters, other.n_parameters]
+    found = answer(heavy_work.drawn, count=5)
+    np.testing.assert_array_equal(found.values, torch.rand(5, generator=torch.Generator()).numpy())
+    with pytest.raises(ValueError, match="value=3 must be something else"):
+        answer(heavy_work.wrong, value=3)
+
+
+@pytest.mark.nightly
+def test_what_nobody_waits_for_ends_on_its_node_and_what_a_node_loses_the_relay_computes(pool: Pool, tmp_path) -> None:
+    assert answer(heavy_work.dying_there, number=0)
+    gate = Gate(tmp_path / uuid4().hex)
+    asked = partial(ask_away, heavy_work.stepped, "me here", name="", steps=9, gate=str(gate.folder))
+    assert isinstance(job := asked(), Job)
+    gate.let(4)
+    wait_for(lambda: asked() is job and job.steps and gate.left() == 0)
+    assert job.steps[1] == 9
+    (there,) = gate.readers()
+    assert there not in {process._process.pid for process in pool._processes}
+    wait_for(lambda: job.cancelled())
+    wait_for(lambda: not gate.readers())
+    gate.open()
+
+
+@pytest.mark.nightly
+def test_where_runs_have_all_processors_the_relay_computes(pool: Pool, runner: RayRunner, gated) -> None:
+    for store, gate in (gated(SHORT), gated(SHORT)):
+        runner.start(store)
+        gate.let(1)
+        wait_for(lambda store=store: store.status().step == 1)
+    assert answer(heavy_work.placed, number=-1) is False
 
 
 @pytest.mark.nightly

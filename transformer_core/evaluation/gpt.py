@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
 
 def poem_rows(tokenizer: Tokenizer, poems: Sequence[str]) -> list[list[int]]:
     """Return the ids of each poem with [EOS] at its end."""
-    return [[*encoding.ids, EOS_ID] for encoding in tokenizer.encode_batch(poems)]
+    return [[*ids, EOS_ID] for ids in tokenizer.ids_of(poems)]
 
 
 @torch.inference_mode()

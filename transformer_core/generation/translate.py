@@ -49,7 +49,7 @@ def translate(
         raise ValueError(f"bundle={bundle.name!r} has a tokenizer without [BOS] or [EOS]; give bos_id and eos_id")
     most = min(bundle.config.max_len - 1, most or bundle.config.max_len)
     search = _Search(model, width, length_penalty, bos_id, eos_id, most, exclude)
-    sources = [encoding.ids for encoding in tokenizer.encode_batch(texts, max_len=bundle.config.max_len)]
+    sources = tokenizer.ids_of(texts, max_len=bundle.config.max_len)
     order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
     device = next(bundle.model.parameters()).device
     written = [""] * len(sources)

@@ -87,7 +87,7 @@ def _poems(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
 def _sentences(bundle: Bundle, chosen: argparse.Namespace) -> Texts:
     def rows(part: Sentences) -> Rows:
         texts = [sentence for group in (*part.pictures, *part.stories) for sentence in group]
-        return [list(one.ids) for one in bundle.tokenizer.encode_batch(texts, max_len=bundle.config.max_len)]
+        return [list(ids) for ids in bundle.tokenizer.ids_of(texts, max_len=bundle.config.max_len)]
 
     learned, aside = map(rows, read_sentences(chosen.data))
     return Texts(learned, aside, "TinyStories and Multi30k")

@@ -136,7 +136,7 @@ def encode_rows(tokenizer: Tokenizer, examples: Sequence[Example]) -> list[np.nd
     rows = []
     for start in range(0, len(examples), ENCODED_AT_ONCE):
         texts = [example.text for example in examples[start : start + ENCODED_AT_ONCE]]
-        rows += [np.array(encoding.ids[1:-1], dtype=np.int32) for encoding in tokenizer.encode_batch(texts)]
+        rows += [np.array(ids[1:-1], dtype=np.int32) for ids in tokenizer.ids_of(texts)]
     return rows
 
 

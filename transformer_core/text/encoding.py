@@ -164,7 +164,7 @@ def assemble(
         surface = (text if pair is None or segments[position] == 0 else pair)[start:end]
         if surface != tokens[position]:  # "[UNK]" spelled out in the text is the special token itself
             labels[position], special[position], unknown[position] = visible(surface or tokens[position]), False, True
-    kept = _kept(raw, added, room)
+    kept = _kept(raw, room)
     return Encoding(
         ids=_at(ids, kept),
         tokens=_at(tokens, kept),
@@ -191,9 +191,15 @@ def _segments(raw: tokenizers.Encoding) -> list[int]:
     ]
 
 
-def _kept(raw: tokenizers.Encoding, added: list[bool], room: int | None) -> list[int]:
-    if room is None or len(raw.ids) - sum(added) <= room:
-        return list(range(len(raw.ids)))
+def ids_within(raw: tokenizers.Encoding, room: int | None) -> tuple[int, ...]:
+    """Return the ids that assemble keeps."""
+    return _at(raw.ids, _kept(raw, room))
+
+
+def _kept(raw: tokenizers.Encoding, room: int | None) -> Sequence[int]:
+    added = raw.special_tokens_mask
+    if room is None or len(added) - sum(added) <= room:
+        return range(len(added))
     content = [(place, sequence) for place, sequence in enumerate(raw.sequence_ids) if not added[place]]
     firsts = [place for place, sequence in content if sequence == 0]
     seconds = [place for place, sequence in content if sequence == 1]

@@ -12,7 +12,7 @@ from pathlib import Path
 import tokenizers
 
 from transformer_core.text.characters import check_text, check_texts
-from transformer_core.text.encoding import Encoding, assemble, room_for_text
+from transformer_core.text.encoding import Encoding, assemble, ids_within, room_for_text
 from transformer_core.text.learning import KINDS, learn
 from transformer_core.text.lexicon import build_lexicon
 from transformer_core.text.loading import ROLES, describe, failing_clearly, parse, read_bounded
@@ -165,9 +165,21 @@ class Tokenizer:
         if len(seconds) != len(texts):
             raise ValueError(f"len(pairs)={len(seconds)} must equal len(texts)={len(texts)}")
         room = self._room(max_len, paired=pairs is not None)
-        with failing_clearly(f"cannot encode one of {len(texts)} texts"):
-            raws = self._pipeline.encode_batch(texts if pairs is None else list(zip(texts, seconds, strict=True)))
+        raws = self._cut(texts if pairs is None else list(zip(texts, seconds, strict=True)))
         return [self._assemble(raw, text, pair, room) for raw, text, pair in zip(raws, texts, seconds, strict=True)]
+
+    def ids_of(self, texts: Sequence[str], *, max_len: int | None = None) -> list[tuple[int, ...]]:
+        """Return the ids alone of what encode_batch returns: of thousands of texts in half the time.
+
+        Args:
+            texts: The texts.
+            max_len: As in `encode`.
+
+        Raises:
+            ValueError, TokenizerError: As in `encode_batch`.
+        """
+        room = self._room(max_len, paired=False)
+        return [ids_within(raw, room) for raw in self._cut(check_texts(texts, "texts"))]
 
     def is_special(self, id_: int) -> bool:
         """Tell whether a token stands for structure rather than for text."""
@@ -238,6 +250,10 @@ class Tokenizer:
             for place, id_ in enumerate(ids):
                 self._check_id(id_, f"ids[{place}]")
         return ids
+
+    def _cut(self, texts: Sequence[str] | Sequence[tuple[str, str | None]]) -> list[tokenizers.Encoding]:
+        with failing_clearly(f"cannot encode one of {len(texts)} texts"):
+            return self._pipeline.encode_batch(texts)
 
     def _room(self, max_len: int | None, *, paired: bool, add_special: bool = True) -> int | None:
         if max_len is None:

@@ -46,7 +46,7 @@ def bag_of_words(
     Raises:
         ValueError: either part is empty, or a label is outside its range.
     """
-    rows = [[e.ids for e in tokenizer.encode_batch([x.text for x in part])] for part in (train, held_out)]
+    rows = [tokenizer.ids_of([example.text for example in part]) for part in (train, held_out)]
     labels = [[example.label for example in part] for part in (train, held_out)]
     return bag_of_ids(rows[0], labels[0], rows[1], labels[1], n_features=tokenizer.vocab_size, n_classes=n_classes)
 

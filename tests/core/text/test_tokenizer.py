@@ -151,6 +151,7 @@ def test_a_batch_is_its_encodings(trained: dict[str, Tokenizer], texts: list[str
     for tokenizer in trained.values():
         singles = [tokenizer.encode(text, max_len=max_len) for text in texts]
         assert tokenizer.encode_batch(texts, max_len=max_len) == singles
+        assert tokenizer.ids_of(texts, max_len=max_len) == [single.ids for single in singles]
         pairs = [tokenizer.encode(text, text[::-1], max_len=max_len) for text in texts]
         assert tokenizer.encode_batch(texts, [text[::-1] for text in texts], max_len=max_len) == pairs
 

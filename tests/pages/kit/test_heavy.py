@@ -1,12 +1,13 @@
 """Heavy work: a bounded number of processes, a queue, and an end where nobody waits."""
 
 import os
+import pickle
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
@@ -17,16 +18,32 @@ from streamlit.testing.v1 import AppTest
 
 from pages.kit import asking, heavy, waiting
 from pages.kit.asking import ask, ask_away, ask_once, forget_answers
-from pages.kit.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, Pool
+from pages.kit.heavy import SECONDS_LEFT, SECONDS_WAITED_FOR, InParts, Part, Pool, Work
 from pages.kit.models import open_bundle
 from pages.language import words
 from tests.helpers import PATIENCE
-from tests.helpers.heavy_work import SECONDS_OF_A_PART, Forked, drawn, dying, in_parts, of_model, stepped, wrong
+from tests.helpers.heavy_work import Forked, drawn, dying, of_model, stepped, wrong
 from tests.helpers.pages import same
 from tests.helpers.tiny_runs import Gate, wait_for
 from transformer_core import warm_process
 from transformer_core.analysis.translation.toy_batch import toy_batch
+from transformer_core.heavy_process import Message
+from transformer_core.heavy_relay import Relay
+from transformer_core.training.runs.cluster.ray_cluster import ADDRESS
 from transformer_core.warm_process import ProcessDiedError
+
+SECONDS_OF_A_PART = 5.0
+
+
+@InParts
+def in_parts(*, parts: int, gate: str) -> Work[tuple[int, ...]]:
+    """Take a step in each of so many parts, and return which of them came to their end in time."""
+    came = []
+    for part in range(parts):
+        with suppress(ProcessDiedError):
+            yield Part(stepped, {"name": "", "steps": 1, "gate": gate}, part, parts, SECONDS_OF_A_PART)
+            came.append(part)
+    return tuple(came)
 
 
 class Clock:
@@ -341,3 +358,11 @@ def test_a_page_says_why_there_is_no_answer(pool: Pool) -> None:
     assert words("en")["await.died"] in said(app)
     app.button(key="again_here").click().run()
     assert bars(app)
+
+
+def test_a_relay_that_finds_no_cluster_computes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ADDRESS, "127.0.0.1:1")
+    steps: list[Message] = []
+    came = Relay().compute(pickle.dumps((stepped, {"name": ""})), steps.append)
+    assert came.ended
+    assert came.value.process == os.getpid()

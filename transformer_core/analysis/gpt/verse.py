@@ -178,7 +178,7 @@ def _batches(bundle: Bundle, poems: Iterable[str]) -> list[tuple[torch.Tensor, n
     for alike in by_length.values():
         for start in range(0, len(alike), POEMS_AT_ONCE):
             chunk = alike[start : start + POEMS_AT_ONCE]
-            rows = [list(encoding.ids) for encoding in bundle.tokenizer.encode_batch(chunk)]
+            rows = [list(ids) for ids in bundle.tokenizer.ids_of(chunk)]
             device = next(model.parameters()).device
             found.append((torch.tensor(rows, device=device), np.stack([looks_of(poem) for poem in chunk], 1)))
     return found

@@ -59,7 +59,7 @@ def one_corpus(language: Language) -> Corpus:
     texts = tuple(example.text for example in reviews(language, train=REVIEWS, held_out=0)[0])
     options = {"vocab_size": MOST_WORDS, "lowercase": True, "min_frequency": LEAST_OFTEN, "template": "none"}
     tokenizer = Tokenizer.train("word", texts, **options)
-    rows = tuple(encoding.ids for encoding in tokenizer.encode_batch(texts))
+    rows = tuple(tokenizer.ids_of(texts))
     return Corpus(language, texts, tokenizer, rows, _kinds(tokenizer, language))
 
 

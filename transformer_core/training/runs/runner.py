@@ -103,14 +103,23 @@ class Runner(Protocol):
 RUNNERS: dict[str, type[Runner]] = {"processes": Launcher, "ray": RayRunner}
 
 
+def chosen() -> str:
+    """Return the name of what computes, one of RUNNERS.
+
+    Raises:
+        ValueError: VITRINE_RUNNER names nothing that can.
+    """
+    name = os.environ.get(CHOICE) or "processes"
+    if name not in RUNNERS:
+        raise ValueError(f"{CHOICE}={name!r:.50} must be one of {', '.join(RUNNERS)}")
+    return name
+
+
 @lru_cache(maxsize=1)
 def runner() -> Runner:
     """Return what computes this process's runs: the one place where that is chosen.
 
     Raises:
-        ValueError: VITRINE_RUNNER names nothing that can.
+        ValueError: as chosen.
     """
-    chosen = os.environ.get(CHOICE) or "processes"
-    if chosen not in RUNNERS:
-        raise ValueError(f"{CHOICE}={chosen!r:.50} must be one of {', '.join(RUNNERS)}")
-    return RUNNERS[chosen]()
+    return RUNNERS[chosen()]()

@@ -30,8 +30,7 @@ class LabelledPart:
         self, examples: Sequence[Example], tokenizer: Tokenizer, config: ModelConfig, device: torch.device
     ) -> None:
         self.examples, self._device, self.padding = examples, device, config.padding
-        encodings = tokenizer.encode_batch([example.text for example in examples], max_len=config.max_len)
-        self.rows = [encoding.ids for encoding in encodings]
+        self.rows = tokenizer.ids_of([example.text for example in examples], max_len=config.max_len)
         self.lengths = [len(row) for row in self.rows]
         self.labels = [example.label for example in examples]
 

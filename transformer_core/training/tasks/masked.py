@@ -35,7 +35,7 @@ class MaskedPart:
     def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, config: ModelConfig, device: torch.device) -> None:
         self._device, self._padding = device, config.padding
         self._mask_id, self._special = mask_id_of(tokenizer), torch.tensor(sorted(special_ids_of(tokenizer)))
-        self._rows = [encoding.ids for encoding in tokenizer.encode_batch(texts, max_len=config.max_len)]
+        self._rows = tokenizer.ids_of(texts, max_len=config.max_len)
         self.lengths = [len(row) for row in self._rows]
 
     def batch(self, places: Sequence[int]) -> LabelledBatch:

@@ -35,8 +35,8 @@ class PairPart:
     ) -> None:
         self._device, self._padding = device, padding
         sources, targets = zip(*pairs, strict=True)
-        self._sources = [encoding.ids for encoding in tokenizer.encode_batch(sources, max_len=most)]
-        self._targets = [encoding.ids for encoding in tokenizer.encode_batch(targets, max_len=most)]
+        self._sources = tokenizer.ids_of(sources, max_len=most)
+        self._targets = tokenizer.ids_of(targets, max_len=most)
         self.lengths = [len(row) for row in self._sources]
 
     def batch(self, places: Sequence[int]) -> PairBatch:

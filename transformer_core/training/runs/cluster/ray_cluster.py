@@ -22,7 +22,7 @@ ADDRESS, CPUS, GPUS = "RAY_ADDRESS", "VITRINE_RUN_CPUS", "VITRINE_RUN_GPUS"
 NAMESPACE = "vitrine"
 PATIENCE_WITH_PORT = 3.0
 CALLS_AT_ONCE, MOST_WORDS = 4, 300
-SENT = ("transformer_core", "assets", "assets/corpora")  # of the project: what computes a run
+SENT = ("transformer_core", "assets", "assets/corpora", "assets/measured")  # of the project: what computes there
 
 
 class UnreachableError(RunError):
@@ -124,6 +124,31 @@ class RayCluster:
         ray = self._ray
         with _in_words_of(ray):
             return ray.remote(function).options(max_retries=0, **_options(resources)).remote(*given)
+
+    def stream(self, function: Callable[..., Iterator[Any]], patience: float, *given: Any) -> Iterator[Any]:
+        """Have a generator run somewhere on the cluster, on one processor, and yield what it yields as that comes.
+
+        Args:
+            patience: seconds until the first.
+
+        Raises:
+            TimeoutError: nothing came within `patience`.
+            RunError: that was raised there.
+        """
+        ray, once = self._ray, {"num_returns": "streaming", "max_retries": 0}
+        with _in_words_of(ray):
+            coming = ray.remote(function).options(**once, **_options(Resources())).remote(*given)
+            if not ray.wait([coming], timeout=patience)[0]:
+                self.cancel(coming)
+                raise TimeoutError
+            for one in coming:
+                yield ray.get(one)
+
+    def put(self, value: Any) -> Any:
+        """Send what several calls take as an argument; return what stands for it there."""
+        ray = self._ray
+        with _in_words_of(ray):
+            return ray.put(value)
 
     def answer(self, asked: Any, patience: float) -> Any:
         """Return what was answered.

@@ -1,7 +1,7 @@
 """The warm process that computes what takes long, one call after the other, for pages/kit/heavy.py.
 
 It reads pickled calls and writes pickled messages: it is ready, how far it is, what came. Both ends are our own, on
-pipes that nobody else has. Random numbers begin anew at each call, as in the script that repeats it.
+pipes that nobody else has. Random numbers start from torch's own seed at each call, as in the script that repeats it.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -86,20 +86,32 @@ def _ask_glibc(name: str, *given: int) -> None:
         getattr(ctypes.CDLL(None), name)(*given)
 
 
-_open = lru_cache(maxsize=4)(Place.open)
+M = TypeVar("M", Bundle, Place)
+Tell = Callable[[Message], None]
+open_here = lru_cache(maxsize=4)(Place.open)
 
 
-def _opened(value: Any) -> Any:
-    """Return an argument with the models that it names."""
-    if isinstance(value, Place):
-        return _open(value)
+def with_models(value: Any, kind: type[M], other: Callable[[M], Any]) -> Any:
+    """Return an argument with something else for its models, as they are (Bundle) or where they lie (Place)."""
+    if isinstance(value, kind):
+        return other(value)
     if isinstance(value, Prompt):
-        return replace(value, bundle=_opened(value.bundle))
-    return tuple(map(_opened, value)) if isinstance(value, tuple) else value
+        return replace(value, bundle=with_models(value.bundle, kind, other))
+    return tuple(with_models(part, kind, other) for part in value) if isinstance(value, tuple) else value
 
 
-def _result(call: bytes, tell: Callable[[Message], None]) -> Message:
+def compute(call: bytes, tell: Tell, opened: Callable[[Place], Bundle] = open_here) -> Message:
+    """Compute a call.
+
+    Args:
+        call: the pickled function and its arguments by name, with places for models.
+        tell: takes how far it is.
+
+    Returns:
+        The last message: the value, or the error.
+    """
     last = 0.0
+    torch.manual_seed(torch.Generator().initial_seed())
 
     def listener(done: int, total: int) -> None:
         nonlocal last
@@ -109,9 +121,9 @@ def _result(call: bytes, tell: Callable[[Message], None]) -> Message:
 
     try:
         function, arguments = pickle.loads(call)
-        opened: Mapping[str, Any] = {name: _opened(value) for name, value in arguments.items()}
+        given: Mapping[str, Any] = {name: with_models(value, Place, opened) for name, value in arguments.items()}
         with listening(listener):
-            return Message(ended=True, value=function(**opened))
+            return Message(ended=True, value=function(**given))
     except Exception as error:
         return Message(ended=True, error=_that_travels(error))
 
@@ -126,7 +138,7 @@ def _that_travels(error: Exception) -> Exception:
     return error
 
 
-def serve() -> None:
+def serve(compute: Callable[[bytes, Tell], Message] = compute) -> None:
     """Compute what is asked until the input ends."""
     answers = stand_by()
 
@@ -135,11 +147,9 @@ def serve() -> None:
         answers.flush()
 
     torch.set_num_threads(1)
-    first_seed = torch.initial_seed()
     with suppress(BrokenPipeError, EOFError, KeyboardInterrupt):  # the server has ended, or needs this process no more
         tell(Message())
         while True:
             call = pickle.load(sys.stdin.buffer)
-            torch.manual_seed(first_seed)
-            tell(_result(call, tell))
+            tell(compute(call, tell))
             give_back_memory()
