@@ -210,7 +210,8 @@ def test_what_nobody_waits_for_ends_on_its_node_and_what_a_node_loses_the_relay_
     assert answer(heavy_work.dying_there, number=0)
     gate = Gate(tmp_path / uuid4().hex)
     asked = partial(ask_away, heavy_work.stepped, "me here", name="", steps=9, gate=str(gate.folder))
-    assert isinstance(job := asked(), Job)
+    job = asked()
+    assert isinstance(job, Job)
     gate.let(4)
     wait_for(lambda: asked() is job and job.steps and gate.left() == 0)
     assert job.steps[1] == 9
