@@ -110,6 +110,7 @@ def send_a_sentence(page: Page, phone: Page, address: str) -> Page:
     return notes_of(page)
 
 
+@pytest.mark.nightly
 def test_a_sentence_from_the_class_is_text_on_every_screen_and_in_the_table_and_is_run_live(
     own_page: Page, phones: list[Page], address: str, tmp_path: Path
 ) -> None:

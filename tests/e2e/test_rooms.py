@@ -48,6 +48,7 @@ def wait_chips(page: Page, text: str) -> None:
     expect(page.locator(".vt").first).to_have_attribute("data-painted", re.compile(re.escape(f"|{text}|")))
 
 
+@pytest.mark.nightly
 def test_chips_are_the_tokens_point_at_their_characters_and_are_cut_anew(
     page: Page, address: str, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ def no_layouts(store: RunStore) -> LayOut:
     raise AssertionError("a translation has no points")
 
 
+@pytest.mark.nightly
 def test_the_script_repeats_a_run_to_the_last_digit_and_stops_where_early_stopping_stopped_it(tmp_path):
     store = RunList(tmp_path / "runs").create(change(REVERSE, patience=1, min_improvement=9.0, warm_up=0.0))
     Session(store, make_task, no_layouts).work()

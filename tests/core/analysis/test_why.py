@@ -288,6 +288,7 @@ def test_variants_start_alike_where_they_have_weights_in_common() -> None:
         torch.testing.assert_close(weight, own[name])
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("brief")
 def test_a_trial_is_the_same_again() -> None:
     first, again = (train_shared_values(language="en", seeds=(0, 1)) for _ in range(2))

@@ -181,6 +181,7 @@ def test_the_program_of_the_toy_batch_computes_what_is_shown(source: str, seed: 
     assert np.allclose(weights.detach(), found.cross.weights, atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_the_toy_batch_at_first_is_the_listings_and_says_what_conventions_change() -> None:
     app = translation(translation_part="toy")
     assert app.session_state["translation_toy_source@translation"] == "listing"
