@@ -1,6 +1,6 @@
 """Short trainings: what they learn from, and variants of one model side by side from the same seeds and weights."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +18,9 @@ from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora import Language, passage
 from transformer_core.training.loop import Objective, Run
 from transformer_core.training.runs.presets import QUICK
+from transformer_core.training.tasks.characters import characters_of, parts_of
 from transformer_core.training.tasks.make import make_task
 
-HELD_OUT_SHARE = 0.1
 WINDOW = 16
 SMALL = replace(
     QUICK,
@@ -36,40 +36,8 @@ def characters_of_passage(language: Language) -> tuple[Tokenizer, str, str]:
     Raises:
         ValueError: there is no such language.
     """
-    text = passage(language)
-    cut = round(len(text) * (1 - HELD_OUT_SHARE))
-    tokenizer = Tokenizer.train("character", [text[:cut]], vocab_size=8_000, min_frequency=1, template="none")
-    return tokenizer, text[:cut], text[cut:]
-
-
-def random_windows(ids: Tensor, width: int, size: int, *, steps: int, seed: int) -> Callable[[int], Iterator[Tensor]]:
-    """Return the batches of an epoch: windows of a text at random places, each with the token that follows.
-
-    Shapes:
-        ids: (pos,); a batch: (size, width + 1)
-
-    Args:
-        steps: batches in an epoch.
-        seed: together with the epoch's number it determines the places.
-    """
-
-    def batches(epoch: int) -> Iterator[Tensor]:
-        rng = np.random.default_rng((seed, epoch))
-        for _ in range(steps):
-            starts = torch.from_numpy(rng.integers(0, len(ids) - width, size))
-            yield ids[starts[:, None] + torch.arange(width + 1)]
-
-    return batches
-
-
-def even_windows(ids: Tensor, width: int, number: int) -> Tensor:
-    """Return windows of a text at even distances, each with the token that follows.
-
-    Shapes:
-        ids: (pos,); returns: (number, width + 1)
-    """
-    starts = torch.linspace(0, len(ids) - width - 1, number).long()
-    return ids[starts[:, None] + torch.arange(width + 1)]
+    learned, held_out = parts_of(passage(language))
+    return characters_of(learned), learned, held_out
 
 
 def backwards_loss(model: nn.Module, rows: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ Vaswani et al. 2017, section 5.1.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import torch
@@ -18,8 +18,19 @@ UNPAIRED = -100  # the class that cross entropy ignores
 T = TypeVar("T")
 
 
+class Batch:
+    """Tensors of the same examples."""
+
+    def __len__(self) -> int:
+        return len(next(iter(vars(self).values())))
+
+    def to(self, device: torch.device) -> Self:
+        """Return the batch on a device."""
+        return type(self)(**{name: tensor.to(device) for name, tensor in vars(self).items()})
+
+
 @dataclass(frozen=True, eq=False)
-class LabelledBatch:
+class LabelledBatch(Batch):
     """Examples as tensors.
 
     Shapes:
@@ -29,16 +40,9 @@ class LabelledBatch:
     token_ids: Tensor
     labels: Tensor
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to(self, device: torch.device) -> "LabelledBatch":
-        """Return the batch on a device."""
-        return LabelledBatch(self.token_ids.to(device), self.labels.to(device))
-
 
 @dataclass(frozen=True, eq=False)
-class PairBatch:
+class PairBatch(Batch):
     """Sources and their targets as tensors.
 
     Shapes:
@@ -48,16 +52,9 @@ class PairBatch:
     source_ids: Tensor
     target_ids: Tensor
 
-    def __len__(self) -> int:
-        return len(self.source_ids)
-
-    def to(self, device: torch.device) -> "PairBatch":
-        """Return the batch on a device."""
-        return PairBatch(self.source_ids.to(device), self.target_ids.to(device))
-
 
 @dataclass(frozen=True, eq=False)
-class PackedBatch:
+class PackedBatch(Batch):
     """Sentences, single or packed in pairs, as tensors.
 
     Shapes:
@@ -68,13 +65,6 @@ class PackedBatch:
     token_ids: Tensor
     segment_ids: Tensor
     classes: Tensor
-
-    def __len__(self) -> int:
-        return len(self.token_ids)
-
-    def to(self, device: torch.device) -> "PackedBatch":
-        """Return the batch on a device."""
-        return PackedBatch(self.token_ids.to(device), self.segment_ids.to(device), self.classes.to(device))
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Tensor:
@@ -150,3 +140,33 @@ def in_turn(lengths: Sequence[int]) -> Iterator[list[int]]:
         size = max(1, TOKENS_AT_ONCE // max(lengths[order[min(start + MOST_ROWS_AT_ONCE, len(order)) - 1]], 1))
         yield order[start : start + min(size, MOST_ROWS_AT_ONCE)]
         start += min(size, MOST_ROWS_AT_ONCE)
+
+
+def random_windows(ids: Tensor, width: int, size: int, *, steps: int, seed: int) -> Callable[[int], Iterator[Tensor]]:
+    """Return the batches of an epoch: windows of a text at random places, each with the token that follows.
+
+    Shapes:
+        ids: (pos,); a batch: (size, width + 1)
+
+    Args:
+        steps: batches in an epoch.
+        seed: together with the epoch's number it determines the places.
+    """
+
+    def batches(epoch: int) -> Iterator[Tensor]:
+        rng = np.random.default_rng((seed, epoch))
+        for _ in range(steps):
+            starts = torch.from_numpy(rng.integers(0, len(ids) - width, size))
+            yield ids[starts[:, None] + torch.arange(width + 1)]
+
+    return batches
+
+
+def even_windows(ids: Tensor, width: int, number: int) -> Tensor:
+    """Return windows of a text at even distances, each with the token that follows.
+
+    Shapes:
+        ids: (pos,); returns: (number, width + 1)
+    """
+    starts = torch.linspace(0, len(ids) - width - 1, number).long()
+    return ids[starts[:, None] + torch.arange(width + 1)]

@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.analysis.short_training import characters_of_passage, even_windows, random_windows
+from transformer_core.analysis.short_training import characters_of_passage
 from transformer_core.config import ModelConfig, require_range
 from transformer_core.generation import sample
 from transformer_core.layers.masks import causal_mask
 from transformer_core.models import Gpt
 from transformer_core.progress import counted
 from transformer_core.text import Tokenizer
+from transformer_core.training.batching import even_windows, random_windows
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora.grammar import Language
 from transformer_core.training.loop import Run

@@ -10,12 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_core.analysis.short_training import characters_of_passage, even_windows, random_windows
+from transformer_core.analysis.short_training import characters_of_passage
 from transformer_core.analysis.timing import alone_on_one_thread
 from transformer_core.config import ModelConfig, require_choice
 from transformer_core.models import Gpt
 from transformer_core.progress import counted
 from transformer_core.text import PAD_ID, Tokenizer
+from transformer_core.training.batching import even_windows, random_windows
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.corpora import Language
 from transformer_core.training.loop import Run

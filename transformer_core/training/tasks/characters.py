@@ -6,13 +6,12 @@ Radford et al. 2018, section 3.1.
 import functools
 from collections.abc import Iterator
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from transformer_core.bundle import Bundle
 from transformer_core.text import PAD_ID, Tokenizer
-from transformer_core.training.batching import TOKENS_AT_ONCE
+from transformer_core.training.batching import TOKENS_AT_ONCE, even_windows, random_windows
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import NO_PADDING, next_words
 from transformer_core.training.spec import RunSpec
@@ -25,17 +24,15 @@ PIECE = 200
 MOST_BEGUN = 64  # tokens a window of a run that begins with a model, whose max_len may be more than the text has
 
 
-def _windows(ids: Tensor, width: int, count: int) -> Tensor:
-    """Return up to `count` windows (window, pos) that are evenly spread over the text."""
-    count = max(1, min(count, len(ids) // width))
-    starts = torch.linspace(0, len(ids) - width, count).long()
-    return ids[starts[:, None] + torch.arange(width)]
-
-
 def _own_ids(tokenizer: Tokenizer, text: str) -> list[int]:
     """Return the ids of a text without what a template puts around it."""
     encoding = tokenizer.encode(text)
     return [id_ for id_, (_, end) in zip(encoding.ids, encoding.offsets, strict=True) if end]
+
+
+def characters_of(text: str) -> Tokenizer:
+    """Return a tokenizer of the characters that a text has."""
+    return Tokenizer.train("character", [text], vocab_size=8_000, min_frequency=1, template="none")
 
 
 def parts_of(text: str) -> tuple[str, str]:
@@ -88,23 +85,20 @@ class CharacterWindows:
     ) -> None:
         require_windows(text, width)
         self.learned, self.held_out = parts_of(text)
-        self.tokenizer = tokenizer or Tokenizer.train(
-            "character", [self.learned], vocab_size=8_000, min_frequency=1, template="none"
-        )
+        self.tokenizer = tokenizer or characters_of(self.learned)
         parts = {"train": self.learned, "held_out": self.held_out}
         self.ids = {name: torch.tensor(_own_ids(self.tokenizer, part)) for name, part in parts.items()}
         if (shortest := min(map(len, self.ids.values()))) <= width + 1:
             raise ValueError(f"text has {shortest:,} tokens in one part, too few for windows of max_len={width}")
         self.steps_per_epoch = max(1, count // training.batch_size)
-        self._width, self._training, self._device = width, training, device
+        self._device = device
+        self._batches = random_windows(
+            self.ids["train"], width, training.batch_size, steps=self.steps_per_epoch, seed=training.seed
+        )
 
     def epoch(self, number: int) -> Iterator[Tensor]:
         """Yield batches (batch, width + 1) of an epoch; the same number gives the same batches."""
-        rng = np.random.default_rng((self._training.seed, number))
-        ids, width = self.ids["train"], self._width
-        for _ in range(self.steps_per_epoch):
-            starts = torch.from_numpy(rng.integers(0, len(ids) - width, self._training.batch_size))
-            yield ids[starts[:, None] + torch.arange(width + 1)].to(self._device)
+        return (batch.to(self._device) for batch in self._batches(number))
 
 
 def character_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle | None = None) -> Task:
@@ -137,7 +131,8 @@ def character_task(spec: RunSpec, text: str, device: torch.device, begun: Bundle
 
     def measure(model: nn.Module, name: str, thorough: bool) -> tuple[float, float]:
         ids = characters.ids[name]
-        windows = _windows(ids, width + 1, len(ids) if thorough else QUICK_WINDOWS)
+        most = max(1, len(ids) // (width + 1))
+        windows = even_windows(ids, width, most if thorough else min(QUICK_WINDOWS, most))
         return word_measures(scored(model, windows), padding=padding)[:2]
 
     return Task(
