@@ -28,9 +28,9 @@ from transformer_core.evaluation.bert import (
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Bert
 from transformer_core.recipes.captions import NEEDS, Sentences, find_file, read_sentences, sentence_pairs
-from transformer_core.recipes.card import OnDisk, list_of, trained_card, typical_on, write_bundle
+from transformer_core.recipes.card import list_of, typical_on, write_bundle
 from transformer_core.recipes.command import Trained, command_of, open_clock, recipe_parser, run_command, settle, train
-from transformer_core.recipes.texts import Say, card_sentences
+from transformer_core.recipes.texts import card_sentences
 from transformer_core.text import PAD_ID, Tokenizer
 from transformer_core.training.batching import UNPAIRED, PackedBatch, bucketed, padded
 from transformer_core.training.config import TrainConfig
@@ -166,15 +166,6 @@ def guesses(bundle: Bundle, text: str) -> str:
     return ", ".join(f"{word} ({float(chance):.0%})" for word, chance in zip(words, best.values, strict=True))
 
 
-@dataclass(frozen=True)
-class BertMeasures:
-    """What measure_hidden_words and measure_sentence_pairs found, and the guesses for the sentences of the card."""
-
-    words: dict[str, Any]
-    pairs: dict[str, Any]
-    filled: tuple[str, ...]
-
-
 def _fresh_or_trained(config: ModelConfig, model: nn.Module | None) -> nn.Module:
     return Bert(config) if model is None else model.requires_grad_()
 
@@ -235,23 +226,22 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     model, trained = train_in_stages(settings, config, learned, tokenizer, chosen)
     pairs, captions = read_held_out(set_aside, chosen)
 
-    def measure(bundle: Bundle) -> BertMeasures:
-        filled = tuple(f"{text} → {guesses(bundle, text)}" for text in HIDDEN)
-        return BertMeasures(measure_hidden_words(bundle, captions), measure_sentence_pairs(bundle, pairs), filled)
-
-    def card(on_disk: OnDisk[BertMeasures], say: Say) -> str:
-        measured, command = on_disk.measured, command_of("bert", chosen)
-        values = {"words": measured.words, "pairs": measured.pairs, "filled": list_of(measured.filled)}
-        return trained_card(on_disk, say, ["bert"], trained, recipe=command, count=len(texts), **values)
+    def measure(bundle: Bundle) -> dict[str, Any]:
+        return {
+            "count": len(texts),
+            "words": measure_hidden_words(bundle, captions),
+            "pairs": measure_sentence_pairs(bundle, pairs),
+            "filled": list_of(f"{text} → {guesses(bundle, text)}" for text in HIDDEN),
+        }
 
     bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
     stories = [sentence for story in set_aside.stories for sentence in story]
     held_out = ("Multi30k", "caption", captions), ("TinyStories", "sentence", stories)
     usual = typical_on(*held_out, learned=texts)
-    measured = write_bundle(bundle, chosen.out, measure, card, [cost for cost, _ in trained], usual).measured
+    found = write_bundle(bundle, chosen.out, ["bert"], trained, measure, usual, recipe=command_of("bert", chosen))
     return (
-        f"{chosen.out}: hidden words top-1 {measured.words['top1']:.1%}, top-5 {measured.words['top5']:.1%}, "
-        f"pairs {measured.pairs['accuracy']:.1%}, {trained[-1][0].cpu_minutes:.1f} minutes of processor time"
+        f"{chosen.out}: hidden words top-1 {found['words']['top1']:.1%}, top-5 {found['words']['top5']:.1%}, "
+        f"pairs {found['pairs']['accuracy']:.1%}, {trained[-1][0].cpu_minutes:.1f} minutes of processor time"
     )
 
 

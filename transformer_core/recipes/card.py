@@ -6,10 +6,10 @@ and sections of Markdown. Each is written in English and in Chinese with the sam
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any
 
 import torch
 
@@ -26,23 +26,9 @@ from transformer_core.recipes.texts import Say
 from transformer_core.training.config import TrainConfig
 from transformer_core.untrusted.bundle_files import WEIGHTS
 
-M = TypeVar("M")
+Stages = Sequence[tuple[Trained, TrainConfig]]
+Values = dict[str, Any]
 CORES = re.compile(r"(\d+) cores")
-
-
-@dataclass(frozen=True, eq=False)
-class OnDisk(Generic[M]):
-    """A bundle as it is on disk, with its measures.
-
-    Args:
-        bundle: read back from the folder.
-        measured: the measures of it.
-        megabytes: of the weights on disk, in units of 1,000,000 bytes.
-    """
-
-    bundle: Bundle
-    measured: M
-    megabytes: float
 
 
 def describe_training(trained: Trained, config: TrainConfig, say: Say, *, batch: str, dropout: float) -> str:
@@ -79,56 +65,8 @@ def shape_of(model: ModelConfig | RecurrentConfig | RecurrentLmConfig, say: Say)
     return "".join((shape, *(say(f"shape.{name}", **vars(model)) for name, there in since.items() if there)))
 
 
-def write_card(
-    on_disk: OnDisk, say: Say, kinds: Sequence[str], trained: Trained, *, recipe: str, training: str, **values: object
-) -> str:
-    """Return a card's Markdown.
-
-    Args:
-        on_disk: the bundle.
-        say: the texts of a language.
-        kinds: whose texts its parts are, from the most general to the model's own; of limits it has those of all.
-        trained: the training's last stage.
-        recipe: the command that makes the bundle again.
-        training: in words.
-        values: for the texts of the kinds, beside the bundle.
-    """
-    bundle = on_disk.bundle
-
-    def part(name: str) -> list[str]:
-        return say.all_of(kinds, name, bundle=bundle, **values)
-
-    text = say(
-        "card",
-        bundle=bundle,
-        megabytes=on_disk.megabytes,
-        recipe=recipe,
-        training=training,
-        cost=describe_cost(trained, say),
-        shape=shape_of(bundle.config, say),
-        tokenizer=say(f"tokenizer.{bundle.tokenizer.kind}"),
-        classes=f"\n{say('classes')}" if bundle.labels else "",
-        limits="\n".join(part("limits")),
-        **{name: part(name)[-1].strip() for name in ("title", "introduction", "data", "licence", "quality", "shown")},
-    )
-    return f"{text}\n"
-
-
-def trained_card(
-    on_disk: OnDisk,
-    say: Say,
-    kinds: Sequence[str],
-    stages: Sequence[tuple[Trained, TrainConfig]],
-    *,
-    recipe: str,
-    **values: object,
-) -> str:
-    """Return the card of a model that was trained in one stage after another; arguments as of write_card.
-
-    Args:
-        stages: what each took, and how it was trained.
-    """
-    bundle = on_disk.bundle
+def _training_of(bundle: Bundle, kinds: Sequence[str], stages: Stages, say: Say, values: Values) -> str:
+    """Return in words how a model was trained, one stage after another."""
     told = [
         describe_training(
             trained,
@@ -139,8 +77,41 @@ def trained_card(
         )
         for trained, config in stages
     ]
-    training = reduce(lambda before, after: say("training.then", before=before, after=after), told)
-    return write_card(on_disk, say, kinds, stages[-1][0], recipe=recipe, training=training, **values)
+    return reduce(lambda before, after: say("training.then", before=before, after=after), told)
+
+
+def write_card(
+    bundle: Bundle, say: Say, kinds: Sequence[str], trained: Trained, *, megabytes: float, recipe: str, **values: Any
+) -> str:
+    """Return a card's Markdown.
+
+    Args:
+        bundle: read back from the disk.
+        say: the texts of a language.
+        kinds: whose texts its parts are, from the most general to the model's own; of limits it has those of all.
+        trained: the training's last stage.
+        megabytes: of the weights on disk, in units of 1,000,000 bytes.
+        recipe: the command that makes the bundle again.
+        values: for the texts of the kinds, beside the bundle; `training` says in words how it was trained.
+    """
+
+    def part(name: str) -> list[str]:
+        return say.all_of(kinds, name, bundle=bundle, **values)
+
+    text = say(
+        "card",
+        bundle=bundle,
+        megabytes=megabytes,
+        recipe=recipe,
+        training=values["training"],
+        cost=describe_cost(trained, say),
+        shape=shape_of(bundle.config, say),
+        tokenizer=say(f"tokenizer.{bundle.tokenizer.kind}"),
+        classes=f"\n{say('classes')}" if bundle.labels else "",
+        limits="\n".join(part("limits")),
+        **{name: part(name)[-1].strip() for name in ("title", "introduction", "data", "licence", "quality", "shown")},
+    )
+    return f"{text}\n"
 
 
 def list_of(lines: Iterable[str]) -> str:
@@ -151,29 +122,41 @@ def list_of(lines: Iterable[str]) -> str:
 def write_bundle(
     bundle: Bundle,
     folder: Path,
-    measure: Callable[[Bundle], M],
-    card: Callable[[OnDisk[M], Say], str],
-    trained: Sequence[Trained],
+    kinds: Sequence[str],
+    stages: Stages,
+    measure: Callable[[Bundle], Values],
     weak_sides: Callable[[Bundle], Measured],
-) -> OnDisk[M]:
-    """Write a bundle in float16, measure it as it is on disk, and write its cards.
+    *,
+    recipe: str,
+    in_words: Callable[[Values, Say], Values] = lambda found, say: {},
+) -> Values:
+    """Write a bundle in float16, measure it as it is on disk, write its cards, and return what `measure` found.
 
     Args:
         bundle: the trained model with its tokenizer.
         folder: where to write.
-        measure: from a bundle to its measures.
-        card: from the bundle on disk, its measures and the sentences of a language to the card's Markdown.
-        trained: what each stage of training took, for its measured.json.
+        kinds: of the cards, as of write_card.
+        stages: what each stage of training took, and how it was done.
+        measure: from the bundle on disk to values for the texts of the cards.
         weak_sides: from the bundle on disk to what else its measured.json holds.
+        recipe: the command that makes the bundle again.
+        in_words: from those values to further ones in the words of a language; among them may be `training`.
     """
-    save(replace(bundle, measured=Measured(trained=tuple(trained))), folder, dtype=torch.float16)
+    trained = tuple(one for one, _ in stages)
+    save(replace(bundle, measured=Measured(trained=trained)), folder, dtype=torch.float16)
     read_back = load(folder, device="cpu")
-    megabytes = (folder / WEIGHTS).stat().st_size / 1e6
-    on_disk = OnDisk(read_back, measure(read_back), megabytes)
-    measured = replace(weak_sides(read_back), trained=tuple(trained))
-    cards = {"card": card(on_disk, Say("en")), "card_zh": card(on_disk, Say("zh"))}
+    found, megabytes = measure(read_back), (folder / WEIGHTS).stat().st_size / 1e6
+
+    def card(say: Say) -> str:
+        values = found | in_words(found, say)
+        if "training" not in values:
+            values["training"] = _training_of(read_back, kinds, stages, say, values)
+        return write_card(read_back, say, kinds, trained[-1], megabytes=megabytes, recipe=recipe, **values)
+
+    cards = {"card": card(Say("en")), "card_zh": card(Say("zh"))}
+    measured = replace(weak_sides(read_back), trained=trained)
     save(replace(read_back, measured=measured, **cards), folder, dtype=torch.float16)
-    return on_disk
+    return found
 
 
 def typical_on(*data: tuple[str, str, Sequence[str]], learned: Iterable[str] = ()) -> Callable[[Bundle], Measured]:
@@ -191,8 +174,14 @@ def typical_on(*data: tuple[str, str, Sequence[str]], learned: Iterable[str] = (
     return measure
 
 
-def written_on(bundle: Bundle, beginning: str, *, most: int, seed: int) -> str:
-    """Return a beginning and the tokens that a language model samples after it, at temperature 1 with this seed."""
+def samples_of(bundle: Bundle, beginnings: Iterable[str], *, most: int) -> str:
+    """Return in Markdown what a language model writes after each beginning, drawn at temperature 1, seeds from 0."""
+    return "\n\n".join(
+        f"```text\n{_written_on(bundle, beginning, most, seed)}\n```" for seed, beginning in enumerate(beginnings)
+    )
+
+
+def _written_on(bundle: Bundle, beginning: str, most: int, seed: int) -> str:
     assert isinstance(bundle.model, Gpt | RecurrentLm)
     token_ids = torch.tensor([bundle.tokenizer.encode(beginning).ids])
     generator = torch.Generator().manual_seed(seed)

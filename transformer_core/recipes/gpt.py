@@ -23,9 +23,9 @@ from transformer_core.evaluation.gpt import measure_text
 from transformer_core.evaluation.translation import read_lines
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import NEEDS, find_file, read_captions, read_stories, sentences_in
-from transformer_core.recipes.card import OnDisk, trained_card, typical_on, write_bundle, written_on
+from transformer_core.recipes.card import samples_of, typical_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
-from transformer_core.recipes.texts import Say, card_sentences
+from transformer_core.recipes.texts import card_sentences
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.objectives import next_words
@@ -136,22 +136,6 @@ def read_held_out(chosen: argparse.Namespace) -> dict[str, str]:
     return held_out
 
 
-@dataclass(frozen=True)
-class GptMeasures:
-    """What measure_text found on each of the texts, by their names, and what the model writes."""
-
-    on: dict[str, dict[str, Any]]
-    written: tuple[str, ...]
-
-
-def measure_gpt(bundle: Bundle, texts: dict[str, str]) -> GptMeasures:
-    """Return the measures of a bundle on texts, and what it writes."""
-    beginnings = card_sentences("beginnings.en.txt")
-    written = (written_on(bundle, text, most=TOKENS_WRITTEN, seed=seed) for seed, text in enumerate(beginnings))
-    measures = {name: measure_text(bundle, text) for name, text in texts.items()}
-    return GptMeasures(measures, tuple(f"```text\n{sample}\n```" for sample in written))
-
-
 def run_recipe(chosen: argparse.Namespace) -> str:
     """Carry out the command line and return its result in words; the bundle is on disk afterwards.
 
@@ -180,27 +164,23 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     )
     held_out = read_held_out(chosen)
 
-    def card(on_disk: OnDisk[GptMeasures], say: Say) -> str:
-        return trained_card(
-            on_disk,
-            say,
-            list(dict.fromkeys(("gpt", chosen.model))),
-            [(trained, config)],
-            recipe=command_of("gpt" if chosen.model == "gpt" else f"gpt {chosen.model}", chosen),
-            times=STORY_REPEATS,
-            tokens=len(token_ids),
-            written="\n\n".join(on_disk.measured.written),
-            **on_disk.measured.on,
-        )
+    def measure(bundle: Bundle) -> dict[str, Any]:
+        written = samples_of(bundle, card_sentences("beginnings.en.txt"), most=TOKENS_WRITTEN)
+        of_texts = {name: measure_text(bundle, text) for name, text in held_out.items()}
+        return of_texts | {"times": STORY_REPEATS, "tokens": len(token_ids), "written": written}
 
     sentences = [text for story in held_out["stories"].split(BETWEEN_TEXTS) for text in sentences_in(story)]
     captions = held_out["captions"].splitlines()
-    usual = typical_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", sentences))
-    bundle = Bundle(chosen.out.name, model, tokenizer, reads="en")
-    measured = write_bundle(
-        bundle, chosen.out, lambda read: measure_gpt(read, held_out), card, [trained], usual
-    ).measured.on
-    losses = ", ".join(f"{name} {measures['loss_nats']:.4f} nats a token" for name, measures in measured.items())
+    found = write_bundle(
+        Bundle(chosen.out.name, model, tokenizer, reads="en"),
+        chosen.out,
+        list(dict.fromkeys(("gpt", chosen.model))),
+        [(trained, config)],
+        measure,
+        typical_on(("Multi30k", "caption", captions), ("TinyStories", "sentence", sentences)),
+        recipe=command_of("gpt" if chosen.model == "gpt" else f"gpt {chosen.model}", chosen),
+    )
+    losses = ", ".join(f"{name} {found[name]['loss_nats']:.4f} nats a token" for name in held_out)
     return f"{chosen.out}: {losses}, {trained.cpu_minutes:.1f} minutes of processor time"
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,10 +24,10 @@ from transformer_core.generation import sample
 from transformer_core.measured import LOOKS, HeadLook, Trained
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, list_of, trained_card, typical_on, write_bundle
+from transformer_core.recipes.card import list_of, typical_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.gpt import GptSettings
-from transformer_core.recipes.texts import Say, card_sentences
+from transformer_core.recipes.texts import card_sentences
 from transformer_core.text import EOS_ID, PAD_ID, SPECIAL_TOKENS, Tokenizer
 from transformer_core.training.batching import epochs_of, padded
 from transformer_core.training.config import TrainConfig
@@ -86,18 +87,6 @@ class Written:
     rhyming: int
     chance: float
     real: float
-
-
-@dataclass(frozen=True)
-class PoemMeasures:
-    """Nats a character of the model and of counts of n-grams, what becomes of its poems, and those on the card."""
-
-    loss_nats: float
-    characters: int
-    bigram: float
-    trigram: float
-    written: Written
-    shown: tuple[str, ...]
 
 
 def lines_of(poem: str) -> list[str]:
@@ -255,15 +244,6 @@ def train_on_poems(
     return Bundle(chosen.out.name, model, tokenizer, reads="zh"), trained, config
 
 
-def measure_bundle(bundle: Bundle, rows: Sequence[Sequence[int]], poems: Sequence[str]) -> PoemMeasures:
-    """Return the measures of a bundle on poems; `rows` are those it learned from, for the counts of n-grams."""
-    own, size = poem_rows(bundle.tokenizer, poems), bundle.tokenizer.vocab_size
-    bigram, trigram = (KneserNey(rows, order=order, vocab_size=size).nats(own) for order in (2, 3))
-    written = measure_written(bundle, poems[:POEMS_WRITTEN])
-    shown = tuple(write_poem(bundle, line, seed=number) for number, line in enumerate(FIRST_LINES))
-    return PoemMeasures(**measure_poems(bundle, poems), bigram=bigram, trigram=trigram, written=written, shown=shown)
-
-
 def run_recipe(chosen: argparse.Namespace) -> str:
     """Carry out the command line and return its result in words; the bundle is on disk afterwards.
 
@@ -275,39 +255,37 @@ def run_recipe(chosen: argparse.Namespace) -> str:
     rows = poem_rows(tokenizer, parts.learned)
     bundle, trained, config = train_on_poems(settings, tokenizer, rows, chosen)
 
-    def card(on_disk: OnDisk[PoemMeasures], say: Say) -> str:
-        measured, written = on_disk.measured, on_disk.measured.written
-        return trained_card(
-            on_disk,
-            say,
-            ["gpt-poem"],
-            [(trained, config)],
-            recipe=command_of("gpt_poem", chosen),
-            file=TRAIN,
-            count=len(parts.learned),
-            part=say("gpt-poem.choice") if chosen.choice else f"`{TEST}`",
-            measured=measured,
-            written=written,
-            last=written.poems - 1,
-            share_in_form=written.in_form / written.poems,
-            share_rhyming=written.rhyming / max(written.in_form, 1),
-            chosen_by=POEMS_FOR_CHOICE,
-            shown=list_of(measured.shown),
-        )
+    def measure(bundle: Bundle) -> dict[str, Any]:
+        own, size = poem_rows(tokenizer, parts.measured_on), tokenizer.vocab_size
+        bigram, trigram = (KneserNey(rows, order=order, vocab_size=size).nats(own) for order in (2, 3))
+        written = measure_written(bundle, parts.measured_on[:POEMS_WRITTEN])
+        return {
+            "file": TRAIN,
+            "count": len(parts.learned),
+            "measured": measure_poems(bundle, parts.measured_on) | {"bigram": bigram, "trigram": trigram},
+            "written": written,
+            "last": written.poems - 1,
+            "share_in_form": written.in_form / written.poems,
+            "share_rhyming": written.rhyming / max(written.in_form, 1),
+            "chosen_by": POEMS_FOR_CHOICE,
+            "shown": list_of(write_poem(bundle, line, seed=number) for number, line in enumerate(FIRST_LINES)),
+        }
 
     usual = typical_on(("poems of the Tang", "poem", parts.measured_on))
-    measured = write_bundle(
+    found = write_bundle(
         bundle,
         chosen.out,
-        lambda read: measure_bundle(read, rows, parts.measured_on),
-        card,
-        [trained],
+        ["gpt-poem"],
+        [(trained, config)],
+        measure,
         lambda read: replace(usual(read), verse=head_looks(read, parts.measured_on)),
-    ).measured
-    written = measured.written
+        recipe=command_of("gpt_poem", chosen),
+        in_words=lambda _, say: {"part": say("gpt-poem.choice") if chosen.choice else f"`{TEST}`"},
+    )
+    measured, written = found["measured"], found["written"]
     return (
-        f"{chosen.out}: {measured.loss_nats:.4f} nats a character (bigram {measured.bigram:.4f}, trigram "
-        f"{measured.trigram:.4f}), {written.in_form} of {written.poems} in form, {written.rhyming} rhyming (chance "
+        f"{chosen.out}: {measured['loss_nats']:.4f} nats a character (bigram {measured['bigram']:.4f}, trigram "
+        f"{measured['trigram']:.4f}), {written.in_form} of {written.poems} in form, {written.rhyming} rhyming (chance "
         f"{written.chance:.1%}, real {written.real:.1%}), {trained.cpu_minutes:.1f} minutes of processor time"
     )
 

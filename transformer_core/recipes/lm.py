@@ -26,7 +26,7 @@ from transformer_core.models.recurrent import RecurrentLm, RecurrentLmConfig
 from transformer_core.models.recurrent.cells import CELLS
 from transformer_core.models.recurrent.config import Unit
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, trained_card, typical_on, write_bundle, written_on
+from transformer_core.recipes.card import samples_of, typical_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.texts import Say
 from transformer_core.text import PAD_ID
@@ -139,27 +139,6 @@ def recurrent(name: str, *, n_parameters: int, quick: bool) -> CharacterModel:
     return CharacterModel(("characters", "recurrent", name), make, max_len, windows, training)
 
 
-@dataclass(frozen=True)
-class CharacterMeasures:
-    """What measure_text found of a model, and the loss of the one beside it; what the model writes."""
-
-    own: dict[str, Any]
-    beside: float | None
-    written: tuple[str, ...]
-
-
-def measure_characters(bundle: Bundle, held_out: str, beside: Bundle | None) -> CharacterMeasures:
-    """Return the measures of a bundle, and of the one beside it, on the part set aside, and what the bundle writes."""
-    written = (
-        written_on(bundle, beginning, most=CHARACTERS_WRITTEN, seed=seed) for seed, beginning in enumerate(BEGINNINGS)
-    )
-    return CharacterMeasures(
-        measure_text(bundle, held_out),
-        measure_text(beside, held_out)["loss_nats"] if beside else None,
-        tuple(f"```text\n{sample}\n```" for sample in written),
-    )
-
-
 def train_on_characters(of: CharacterModel, beside: Bundle | None, chosen: argparse.Namespace) -> str:
     """Train a model, write its bundle, and return the result in words.
 
@@ -184,31 +163,34 @@ def train_on_characters(of: CharacterModel, beside: Bundle | None, chosen: argpa
         chosen=chosen,
     )
 
-    def card(on_disk: OnDisk[CharacterMeasures], say: Say) -> str:
-        measured, gpt_seen = on_disk.measured, gpt_of_characters(quick=False).seen
-        pair = {"bundle": on_disk.bundle, "seen": of.seen, "beside": beside, "beside_seen": gpt_seen}
-        return trained_card(
-            on_disk,
-            say,
-            of.kinds,
-            [(trained, training)],
-            recipe=command_of(f"lm {chosen.model}", chosen),
-            file=file.name,
-            learned=len(text.learned),
-            aside=len(text.held_out),
-            width=of.width,
-            own=measured.own,
-            compared=f"\n\n{say('characters.compared', **pair, measured=measured)}" if beside else "",
-            written="\n\n".join(measured.written),
-        )
+    def measure(bundle: Bundle) -> dict[str, Any]:
+        return {
+            "file": file.name,
+            "learned": len(text.learned),
+            "aside": len(text.held_out),
+            "width": of.width,
+            "own": measure_text(bundle, text.held_out),
+            "other": measure_text(beside, text.held_out) if beside else None,
+            "written": samples_of(bundle, BEGINNINGS, most=CHARACTERS_WRITTEN),
+        }
+
+    def in_words(found: dict[str, Any], say: Say) -> dict[str, Any]:
+        pair = {"bundle": bundle, "seen": of.seen, "beside": beside, "beside_seen": gpt_of_characters(quick=False).seen}
+        return {"compared": f"\n\n{say('characters.compared', **pair, **found)}" if beside else ""}
 
     bundle = Bundle(chosen.out.name, model, text.tokenizer, reads="en")
-    usual = typical_on(("Tiny Shakespeare", "line", text.held_out.splitlines()))
-    measured = write_bundle(
-        bundle, chosen.out, lambda read: measure_characters(read, text.held_out, beside), card, [trained], usual
-    ).measured.own
+    own = write_bundle(
+        bundle,
+        chosen.out,
+        of.kinds,
+        [(trained, training)],
+        measure,
+        typical_on(("Tiny Shakespeare", "line", text.held_out.splitlines())),
+        recipe=command_of(f"lm {chosen.model}", chosen),
+        in_words=in_words,
+    )["own"]
     return (
-        f"{chosen.out}: {measured['loss_nats']:.4f} nats a character on {measured['tokens']:,} set aside, "
+        f"{chosen.out}: {own['loss_nats']:.4f} nats a character on {own['tokens']:,} set aside, "
         f"{trained.cpu_minutes:.1f} minutes of processor time"
     )
 

@@ -25,7 +25,7 @@ from transformer_core.evaluation.weak_sides import measure_on_each
 from transformer_core.examples import Example, split
 from transformer_core.measured import Measured, Slice
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, write_bundle, write_card
+from transformer_core.recipes.card import write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command
 from transformer_core.recipes.opinions import opinions
 from transformer_core.recipes.reviews import (
@@ -222,18 +222,6 @@ def measure_subjects(
     return (*known, *slices_of(Bundle("unseen", model, bundle.tokenizer, LABELS), UNSEEN_MARK))
 
 
-@dataclass(frozen=True)
-class ClassifierMeasures:
-    """What measure_classifier found, by the name of the data, and P(positive) of each everyday sentence."""
-
-    on: dict[str, dict[str, Any]]
-    probabilities: tuple[float, ...]
-
-    def right(self, sentences: Sequence[tuple[str, int]]) -> list[bool]:
-        """Return which of the everyday sentences are classified correctly."""
-        return [(chance > 0.5) == bool(label) for chance, (_, label) in zip(self.probabilities, sentences, strict=True)]
-
-
 @torch.inference_mode()
 def chances_of(bundle: Bundle, sentences: Sequence[tuple[str, int]]) -> tuple[float, ...]:
     """Return P(positive) of each sentence."""
@@ -241,22 +229,24 @@ def chances_of(bundle: Bundle, sentences: Sequence[tuple[str, int]]) -> tuple[fl
     return tuple(float(bundle.model(torch.tensor([row])).softmax(-1)[0, 1]) for row in rows)
 
 
-def everyday_rows(measured: ClassifierMeasures, sentences: Sequence[tuple[str, int]], say: Say) -> str:
+def right_of(chances: Sequence[float], sentences: Sequence[tuple[str, int]]) -> list[bool]:
+    """Return which of some sentences are classified correctly, by P(positive) of each."""
+    return [(chance > 0.5) == bool(label) for chance, (_, label) in zip(chances, sentences, strict=True)]
+
+
+def everyday_rows(chances: Sequence[float], sentences: Sequence[tuple[str, int]], say: Say) -> str:
     """Return the rows of a Markdown table of the everyday sentences and what a bundle makes of them."""
-    rows = zip(sentences, measured.probabilities, measured.right(sentences), strict=True)
+    rows = zip(sentences, chances, right_of(chances, sentences), strict=True)
     return "\n".join(
         f"| {text} | {say(f'label.{LABELS[label]}')} | {chance:.2f} | {say(f'right.{right}')} |"
         for (text, label), chance, right in rows
     )
 
 
-def measured_lines(on_disk: OnDisk[ClassifierMeasures], subjects: Sequence[Slice], say: Say) -> str:
+def measured_lines(found: Mapping[str, Any], longest: int, subjects: Sequence[Slice], say: Say) -> str:
     """Return a line on each kind of data, and one on each subject: of the model, and of the one that never saw it."""
-    longest, slices = on_disk.bundle.config.max_len, {row.data: row for row in subjects}
-    lines = [
-        say("classifier.measured", name=say(f"data.{name}"), longest=longest, **of)
-        for name, of in on_disk.measured.on.items()
-    ]
+    slices = {row.data: row for row in subjects}
+    lines = [say("classifier.measured", name=say(f"data.{name}"), longest=longest, **of) for name, of in found.items()]
     for name in UNSEEN if slices else ():
         pair = {"seen": slices[name], "unseen": slices[name + UNSEEN_MARK]}
         lines.append(say("classifier.subject", subject=say(f"data.{name}"), **pair))
@@ -292,36 +282,43 @@ def make_classifier(
     bundle = Bundle(chosen.out.name, model, tokenizer, LABELS, reads=chosen.language)
     subjects = measure_more(bundle) if measure_more else ()
 
-    def measure(bundle: Bundle) -> ClassifierMeasures:
-        found = {name: measure_classifier(bundle, examples) for name, examples in measured_on.items()}
-        return ClassifierMeasures(found, chances_of(bundle, everyday))
+    def measure(bundle: Bundle) -> dict[str, Any]:
+        chances = chances_of(bundle, everyday)
+        return {
+            "on": {name: measure_classifier(bundle, examples) for name, examples in measured_on.items()},
+            "sizes": {kind.name: len(kind.learned) for kind in kinds},
+            "chances": chances,
+            "everyday": len(everyday),
+            "right": sum(right_of(chances, everyday)),
+        }
 
-    def card(on_disk: OnDisk[ClassifierMeasures], say: Say) -> str:
-        how, last = describe(settings, say), trained[-1]
-        return write_card(
-            on_disk,
-            say,
-            ["classifier", name],
-            last,
-            recipe=command_of(name.replace("-", " "), chosen),
-            training=say("classifier.precision", how=how, precision=last.precision, seed=chosen.seed),
-            sizes={kind.name: len(kind.learned) for kind in kinds},
-            measured=measured_lines(on_disk, subjects, say),
-            everyday=len(everyday),
-            right=sum(on_disk.measured.right(everyday)),
-            table=everyday_rows(on_disk.measured, everyday, say),
-        )
+    def in_words(found: dict[str, Any], say: Say) -> dict[str, Any]:
+        how, precision = describe(settings, say), trained[-1].precision
+        return {
+            "training": say("classifier.precision", how=how, precision=precision, seed=chosen.seed),
+            "measured": measured_lines(found["on"], bundle.config.max_len, subjects, say),
+            "table": everyday_rows(found["chances"], everyday, say),
+        }
 
     def weak_sides(bundle: Bundle) -> Measured:
         data = [(kind.name, kind.unit, measured_on[kind.name]) for kind in kinds if kind.test]
         found = measure_on_each(bundle, data, learned=(example.text for example in to_judge))
         return replace(found, slices=(*found.slices, *subjects))
 
-    measured = write_bundle(bundle, chosen.out, measure, card, trained, weak_sides).measured
-    shares = {name: of["accuracy"] for name, of in measured.on.items()} | {row.data: row.accuracy for row in subjects}
+    found = write_bundle(
+        bundle,
+        chosen.out,
+        ["classifier", name],
+        [(stage, settings.training) for stage in trained],
+        measure,
+        weak_sides,
+        recipe=command_of(name.replace("-", " "), chosen),
+        in_words=in_words,
+    )
+    shares = {name: of["accuracy"] for name, of in found["on"].items()} | {row.data: row.accuracy for row in subjects}
     return (
         f"{chosen.out}: {', '.join(f'{name} {share:.1%}' for name, share in shares.items())}, everyday "
-        f"{sum(measured.right(everyday))} of {len(everyday)}, {trained[-1].cpu_minutes:.1f} minutes of processor time"
+        f"{found['right']} of {len(everyday)}, {trained[-1].cpu_minutes:.1f} minutes of processor time"
     )
 
 

@@ -19,10 +19,9 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.translation import Pairs, measure_translation, read_lines, read_parallel
 from transformer_core.generation import translate
-from transformer_core.measured import Trained
 from transformer_core.models import Translation
 from transformer_core.recipes.captions import find_file
-from transformer_core.recipes.card import OnDisk, list_of, trained_card, typical_on, write_bundle
+from transformer_core.recipes.card import list_of, typical_on, write_bundle
 from transformer_core.recipes.command import command_of, recipe_parser, run_command, settle, train
 from transformer_core.recipes.texts import Say, card_sentences
 from transformer_core.text import PAD_ID, Tokenizer
@@ -198,58 +197,6 @@ def quick(settings: PairSettings) -> PairSettings:
     return replace(settings, vocab_size=1_500, model=model, training=replace(settings.training, epochs=1))
 
 
-@dataclass(frozen=True)
-class TranslationMeasures:
-    """What measure_translation found, and the translations of the sentences that the card shows."""
-
-    figures: dict[str, Any]
-    written: tuple[str, ...]
-
-
-def translation_card(
-    on_disk: OnDisk[TranslationMeasures],
-    say: Say,
-    settings: PairSettings,
-    trained: tuple[Trained, TrainConfig],
-    chosen: argparse.Namespace,
-    *,
-    pair: str,
-    recipe: str,
-    learned: int,
-) -> str:
-    """Return the card's Markdown.
-
-    Args:
-        on_disk: the bundle and its measures.
-        say: the texts of a language.
-        settings: of the pair of languages.
-        trained: what the training took, and how it was done.
-        chosen, pair, recipe: as of make_translator.
-        learned: how many pairs.
-    """
-
-    def part(name: str) -> str:
-        return say.all_of(settings.kinds, name, for_choice=PAIRS_FOR_CHOICE)[-1]
-
-    source, target = pair.split("-")
-    written = zip(settings.sentences, on_disk.measured.written, strict=True)
-    return trained_card(
-        on_disk,
-        say,
-        settings.kinds,
-        [trained],
-        recipe=command_of(recipe, chosen),
-        source=source,
-        target=target,
-        pairs=learned,
-        test=part("choice" if chosen.choice else "test"),
-        chosen_by=f"\n{part('chosen_by')}" if settings.has_choice and not chosen.choice else "",
-        found=on_disk.measured.figures,
-        count=len(settings.sentences),
-        written=list_of(f"{text} → {out}" for text, out in written),
-    )
-
-
 def make_translator(
     settings: PairSettings,
     make_model: Callable[[int], nn.Module],
@@ -297,19 +244,36 @@ def make_translator(
         chosen=chosen,
     )
 
-    def measure(bundle: Bundle) -> TranslationMeasures:
-        return TranslationMeasures(measure_translation(bundle, test), tuple(translate(bundle, settings.sentences)))
+    def measure(bundle: Bundle) -> dict[str, Any]:
+        written = zip(settings.sentences, translate(bundle, settings.sentences), strict=True)
+        return {
+            **dict(zip(("source", "target"), pair.split("-"), strict=True)),
+            "pairs": len(pairs),
+            "found": measure_translation(bundle, test),
+            "count": len(settings.sentences),
+            "written": list_of(f"{text} → {out}" for text, out in written),
+        }
 
-    def card(on_disk: OnDisk[TranslationMeasures], say: Say) -> str:
-        taken = (trained, config)
-        return translation_card(on_disk, say, settings, taken, chosen, pair=pair, recipe=recipe, learned=len(pairs))
+    def in_words(found: dict[str, Any], say: Say) -> dict[str, Any]:
+        def part(name: str) -> str:
+            return say.all_of(settings.kinds, name, for_choice=PAIRS_FOR_CHOICE)[-1]
 
-    bundle = Bundle(chosen.out.name, model, tokenizer, reads=pair[:2])
+        chosen_by = f"\n{part('chosen_by')}" if settings.has_choice and not chosen.choice else ""
+        return {"test": part("choice" if chosen.choice else "test"), "chosen_by": chosen_by}
+
     sources = [[source for source, _ in part] for part in (test, pairs)]
-    usual = typical_on((*settings.usual, sources[0]), learned=sources[1])
-    measured = write_bundle(bundle, chosen.out, measure, card, [trained], usual).measured.figures
+    found = write_bundle(
+        Bundle(chosen.out.name, model, tokenizer, reads=pair[:2]),
+        chosen.out,
+        settings.kinds,
+        [(trained, config)],
+        measure,
+        typical_on((*settings.usual, sources[0]), learned=sources[1]),
+        recipe=command_of(recipe, chosen),
+        in_words=in_words,
+    )["found"]
     cost = f"{trained.cpu_minutes:.1f} minutes of processor time"
-    return f"{chosen.out}: BLEU {measured['bleu']:.2f}, chrF {measured['chrf']:.2f}, {cost}"
+    return f"{chosen.out}: BLEU {found['bleu']:.2f}, chrF {found['chrf']:.2f}, {cost}"
 
 
 def add_parts(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from transformer_core.models import Bert, Classifier
 from transformer_core.recipes import sentiment
 from transformer_core.recipes.opinions import GRAMMAR, LEXICON, opinions
 from transformer_core.recipes.reviews import STRETCHES, Crops, ReviewBatches, average, copy_encoder, describe, set_aside
-from transformer_core.recipes.sentiment import ClassifierMeasures, divided, everyday_rows, without_parts_of
+from transformer_core.recipes.sentiment import divided, everyday_rows, right_of, without_parts_of
 from transformer_core.recipes.texts import Say, read_opinions
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
@@ -110,15 +110,15 @@ def test_phrases_of_a_sentence_set_aside_are_left_out_but_single_words_stay() ->
 
 
 def test_a_table_of_everyday_sentences_says_which_are_right() -> None:
-    measured = ClassifierMeasures({}, (0.9, 0.5, 0.7))
+    chances = (0.9, 0.5, 0.7)
     sentences = (("Good.", 1), ("Bad.", 0), ("Awful.", 0))
-    assert measured.right(sentences) == [True, True, False]
-    assert everyday_rows(measured, sentences, Say("en")).splitlines() == [
+    assert right_of(chances, sentences) == [True, True, False]
+    assert everyday_rows(chances, sentences, Say("en")).splitlines() == [
         "| Good. | positive | 0.90 | yes |",
         "| Bad. | negative | 0.50 | yes |",
         "| Awful. | negative | 0.70 | **no** |",
     ]
-    assert "| Awful. | 负面 | 0.70 | **否** |" in everyday_rows(measured, sentences, Say("zh"))
+    assert "| Awful. | 负面 | 0.70 | **否** |" in everyday_rows(chances, sentences, Say("zh"))
 
 
 TEXTS = ["one two three four five six", "two three four five six one", "three four five six one two"]
