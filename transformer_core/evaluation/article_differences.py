@@ -3,16 +3,14 @@
 The command is transformer_core/recipes/article.py.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
 
-from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
-from transformer_core.training.spec import RunSpec
-from transformer_core.untrusted.schema import Share, checked, one_of
+from transformer_core.measured_files import FOLDER, read_shipped
+from transformer_core.untrusted.schema import Share, one_of
 
 FILE = FOLDER / "article_differences.json"
 CHOICES = {
@@ -25,7 +23,6 @@ CHOICES = {
     "positions": ("positions",),
     "activation": ("activation",),
 }  # each with the settings that it takes over; size, mask and the places of dropout stay the app's own
-LARGEST = 64 << 10
 Count = Annotated[int, Meta(ge=1, le=10**6)]
 Line = Annotated[str, Meta(max_length=250)]
 
@@ -53,17 +50,17 @@ class ArticleMeasured:
     """All runs, and how they were made.
 
     Args:
-        rows: as they were measured.
-        examples, tokens, epochs: reviews learned, tokens read of each, and passes.
         command: that measured them; `file`: what it read.
+        examples, tokens, epochs: reviews learned, tokens read of each, and passes.
+        rows: as they were measured.
     """
 
-    rows: Annotated[tuple[ArticleRow, ...], Meta(max_length=200, description="a list of at most 200 objects")]
+    command: Line
+    file: Line
     examples: Count
     tokens: Count
     epochs: Count
-    command: Line
-    file: Line
+    rows: Annotated[tuple[ArticleRow, ...], Meta(max_length=200, description="a list of at most 200 objects")]
 
     def __post_init__(self) -> None:
         if {row.choice for row in self.rows} != {"ours", *CHOICES, "all"}:
@@ -85,27 +82,6 @@ class ArticleMeasured:
         return sum(row.train for row in rows) / len(rows), sum(row.held_out for row in rows) / len(rows)
 
 
-def write_article(path: Path, rows: Sequence[ArticleRow], spec: RunSpec, *, command: str, file: str) -> None:
-    """Write what was measured as JSON, a run a line.
-
-    Args:
-        spec: of a run; it learned and set aside as many reviews as this says.
-    """
-    head = {
-        "command": command,
-        "file": file,
-        "examples": spec.data.examples,
-        "tokens": spec.model.max_len,
-        "epochs": spec.training.epochs,
-    }
-    write_shipped(path, head, rows=[asdict(row) for row in rows])
-
-
 def article_measured(path: Path = FILE) -> ArticleMeasured:
-    """Read what was measured, by default what is shipped in assets/measured.
-
-    Raises:
-        ValueError: the file is too large or holds impossible values.
-        OSError: it cannot be read.
-    """
-    return read_shipped(path, lambda found: checked(found, ArticleMeasured), largest=LARGEST)
+    """Read what was measured, by default what is shipped in assets/measured; ValueError and OSError as read_shipped."""
+    return read_shipped(path, ArticleMeasured)

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 
-from transformer_core.analysis.before.by_length import ByLength, write_by_length
+from transformer_core.analysis.before.by_length import Bin, LengthMeasured, ModelBleu
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import load
 from transformer_core.evaluation.translation import BEAM_WIDTH, Pairs, bleu_tokenizer, read_parallel
 from transformer_core.generation import translate
+from transformer_core.measured_files import write_shipped
 
 ENDS = (8, 11, 14, 18)  # the most words of each bin but the last
 RESAMPLED = 1_000
@@ -67,13 +68,13 @@ def _of_statistics(metric: sacrebleu.BLEU, sums: np.ndarray) -> float:
 
 def measure_by_length(
     bundles: Sequence[Bundle], pairs: Pairs, *, files: tuple[str, str], command: str, times: int = RESAMPLED
-) -> ByLength:
+) -> LengthMeasured:
     """Translate every source with every model, and measure BLEU by the number of words of the source.
 
     Args:
         bundles: of a Translation or a Seq2Seq each.
         pairs: (source, reference).
-        files, command: as of ByLength.
+        files: names of the sources' and the references' file; command: what measures.
         times: how often sentences are drawn for an interval.
 
     Raises:
@@ -86,30 +87,24 @@ def measure_by_length(
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
     metric = sacrebleu.BLEU(tokenize=bleu_tokenizer(references))
     bins = places_by_length(sources)
-    overall, rows = [], []
+    models = []
     for bundle in bundles:
         print(f"by_length: {bundle.name} translates {len(sources):,} sentences", file=sys.stderr, flush=True)
         written = translate(bundle, sources, width=BEAM_WIDTH, batch_size=32)
-        overall.append(metric.corpus_score(written, [references]).score)
+        overall = round(metric.corpus_score(written, [references]).score, 2)
         parts = (([written[place] for place in places], [references[place] for place in places]) for places in bins)
-        rows.append([resampled_bleu(metric, ours, theirs, times=times) for ours, theirs in parts])
-        print(f"by_length: {bundle.name} {overall[-1]:.2f}, {rows[-1]}", file=sys.stderr, flush=True)
+        scores = [[round(score, 2) for score in resampled_bleu(metric, *part, times=times)] for part in parts]
+        models.append(ModelBleu(bundle.name, overall, *map(tuple, zip(*scores, strict=True))))
+        print(f"by_length: {models[-1]}", file=sys.stderr, flush=True)
     counted = [[words_in(sources[place]) for place in places] for places in bins]
-    scores = np.array(rows).round(2)  # (model, bin, 3)
-    return ByLength(
-        models=tuple(bundle.name for bundle in bundles),
+    return LengthMeasured(
         command=command,
         sources=files[0],
         references=files[1],
         beam=BEAM_WIDTH,
         signature=str(metric.get_signature()),
-        fewest=np.array([min(words) for words in counted]),
-        most=np.array([max(words) for words in counted]),
-        sentences=np.array([len(words) for words in counted]),
-        bleu=scores[..., 0],
-        low=scores[..., 1],
-        high=scores[..., 2],
-        overall=np.array(overall).round(2),
+        bins=tuple(Bin(min(words), max(words), len(words)) for words in counted),
+        models=tuple(models),
     )
 
 
@@ -127,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         pairs = read_parallel(chosen.sources, chosen.references)
         bundles = [load(folder, device="cpu") for folder in chosen.bundles]
-        write_by_length(chosen.out, measure_by_length(bundles, pairs, files=files, command=shlex.join(words)))
+        write_shipped(chosen.out, measure_by_length(bundles, pairs, files=files, command=shlex.join(words)))
     except (ValueError, OSError) as error:
         print(f"by_length: {' '.join(str(error).split())}", file=sys.stderr)
         return 2

@@ -3,9 +3,7 @@
 The command is `python -m transformer_core.evaluation.induction`; it measures what lies in assets/checkpoints.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -16,10 +14,9 @@ from transformer_core.analysis.lab.heads_off import attentions
 from transformer_core.bundle import Bundle
 from transformer_core.checkpoints import SHIPPED, load
 from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
-from transformer_core.untrusted.schema import Share, checked
+from transformer_core.untrusted.schema import Share
 
 FILE = FOLDER / "induction.json"
-LARGEST = 32 << 10
 SEQUENCES = 32
 Count = Annotated[int, Meta(ge=0, le=10**6)]
 Line = Annotated[str, Meta(max_length=120)]
@@ -53,11 +50,11 @@ class InductionRow:
 class InductionMeasured:
     """The row of each shipped model with heads, and how many sequences each read."""
 
+    command: Line
+    sequences: Count
     rows: Annotated[
         tuple[InductionRow, ...], Meta(min_length=1, max_length=60, description="a list of 1 to 60 objects")
     ]
-    sequences: Count
-    command: Line
 
 
 def best_induction(bundle: Bundle, sequences: int = SEQUENCES) -> InductionRow:
@@ -84,26 +81,16 @@ def best_induction(bundle: Bundle, sequences: int = SEQUENCES) -> InductionRow:
     )
 
 
-def write_induction(path: Path, rows: Sequence[InductionRow]) -> None:
-    """Write what was measured as JSON, a model a line."""
-    head = {"command": "python -m transformer_core.evaluation.induction", "sequences": SEQUENCES}
-    write_shipped(path, head, rows=[asdict(row) for row in rows])
-
-
 def induction_measured() -> InductionMeasured:
-    """Read what was measured and is shipped in assets/measured.
-
-    Raises:
-        ValueError: the file is too large or holds impossible values.
-        OSError: it cannot be read.
-    """
-    return read_shipped(FILE, lambda found: checked(found, InductionMeasured), largest=LARGEST)
+    """Read what was measured and is shipped in assets/measured; ValueError and OSError as read_shipped."""
+    return read_shipped(FILE, InductionMeasured)
 
 
 def main() -> None:
     """Measure every shipped model that has heads."""
     bundles = (load(folder) for folder in sorted(SHIPPED.iterdir()) if folder.is_dir())
-    write_induction(FILE, [best_induction(bundle) for bundle in bundles if attentions(bundle)])
+    rows = tuple(best_induction(bundle) for bundle in bundles if attentions(bundle))
+    write_shipped(FILE, InductionMeasured("python -m transformer_core.evaluation.induction", SEQUENCES, rows))
 
 
 if __name__ == "__main__":

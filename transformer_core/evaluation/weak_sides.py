@@ -88,19 +88,8 @@ class Judged(NamedTuple):
     label: int
 
 
-def measure_slices(bundle: Bundle, examples: Iterable[Example], *, data: str, unit: str) -> tuple[Slice, ...]:
-    """Count how often a classifier is right on all texts, on those of each feature, and on short ones of each.
-
-    Args:
-        data, unit: as in Slice.
-
-    Raises:
-        ValueError: the bundle is not a classifier.
-    """
-    return _slices(_judged(bundle, examples), data=data, unit=unit)
-
-
 def _slices(judged: Iterable[Judged], *, data: str, unit: str) -> tuple[Slice, ...]:
+    """Count how often a classifier is right on all texts, on those of each feature, and on short ones of each."""
     texts, right = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for encoding, probabilities, label in judged:
         for key in _sorts(features_of(encoding)):
@@ -113,8 +102,6 @@ def _slices(judged: Iterable[Judged], *, data: str, unit: str) -> tuple[Slice, .
 @torch.inference_mode()
 def _judged(bundle: Bundle, examples: Iterable[Example]) -> list[Judged]:
     """Let a classifier judge texts, and return them in any order."""
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
     examples, found = list(examples), []
     for start in range(0, len(examples), ENCODED_AT_ONCE):
         chunk = examples[start : start + ENCODED_AT_ONCE]
@@ -128,16 +115,8 @@ def _judged(bundle: Bundle, examples: Iterable[Example]) -> list[Judged]:
     return found
 
 
-def measure_confidence(bundle: Bundle, examples: Iterable[Example]) -> tuple[Confidence, ...]:
-    """Count how often a classifier is right, by the length of the text and the probability of the chosen class.
-
-    Raises:
-        ValueError: the bundle is not a classifier.
-    """
-    return _confidence(_judged(bundle, examples))
-
-
 def _confidence(judged: Iterable[Judged]) -> tuple[Confidence, ...]:
+    """Count how often a classifier is right, by the length of the text and the probability of the chosen class."""
     texts, right = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     for encoding, probabilities, label in judged:
         count = word_count(encoding)

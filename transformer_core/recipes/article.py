@@ -6,7 +6,6 @@ choices at a time, then with all of them, each from several seeds. About half an
 
 import argparse
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +13,9 @@ from typing import Any
 
 import torch
 
-from transformer_core.evaluation.article_differences import CHOICES, ArticleRow, write_article
+from transformer_core.evaluation.article_differences import CHOICES, ArticleMeasured, ArticleRow
 from transformer_core.examples import rows_needed
+from transformer_core.recipes.study import run_study
 from transformer_core.training.runs.presets import ARTICLE, IMDB
 from transformer_core.training.runs.settings import change, settings
 from transformer_core.training.runs.worker.build_run import build_run
@@ -26,6 +26,7 @@ from transformer_core.untrusted.tables import ROWS_FILE, read_imdb, write_rows
 FILE = "train25k.csv.gz"
 EXAMPLES, HELD_OUT, TOKENS, EPOCHS = ARTICLE.data.examples, 1_000, 128, 12
 SEEDS = (0, 1, 2)
+QUICK_SIZES = {"examples": 32, "held_out": 16, "max_len": 16, "epochs": 1}
 SPARE = 40  # reviews that may be there twice
 SIZES = {"examples": EXAMPLES, "held_out": HELD_OUT, "max_len": TOKENS, "epochs": EPOCHS, "points": 40, "threads": 1}
 
@@ -60,49 +61,37 @@ def measure(spec: RunSpec, folder: Path) -> tuple[float, float, int]:
     return measures["train_accuracy"], measures["held_out_accuracy"], task.counts["held_out"]
 
 
-def measure_article(data: Path, seeds: Iterable[int], **sizes: Any) -> list[ArticleRow]:
+def measure_article(chosen: argparse.Namespace, command: str) -> ArticleMeasured:
     """Carry out all runs on one thread; the same reviews are learned, and the same set aside, with every choice.
 
     Raises:
         ValueError: the file is missing or has too few reviews.
     """
     torch.set_num_threads(1)
-    rows = []
+    sizes, rows = QUICK_SIZES if chosen.quick else {}, []
+    spec = spec_of("ours", 0, **sizes)
     with TemporaryDirectory() as place:
         folder = Path(place)
-        for seed in seeds:
-            first = spec_of("ours", seed, **sizes)
-            asked = rows_needed(first.data.examples, first.data.held_out) + SPARE
-            found = read_imdb(data / FILE, limit=asked, seed=seed)[0]
+        for seed in SEEDS[:1] if chosen.quick else SEEDS:
+            asked = rows_needed(spec.data.examples, spec.data.held_out) + SPARE
+            found = read_imdb(chosen.data / FILE, limit=asked, seed=seed)[0]
             if len(found) < asked:
                 raise ValueError(f"{FILE} has {len(found):,} balanced reviews; {asked:,} are needed")
             (folder / ROWS_FILE).write_bytes(write_rows(found))
             for choice in ("ours", *CHOICES, "all"):
-                spec = spec_of(choice, seed, **sizes)
-                brought = replace(spec.data, file=ROWS_FILE, given=Given(name="imdb", count=len(found)))
-                train, held_out, count = measure(replace(spec, data=brought), folder)
+                other = spec_of(choice, seed, **sizes)
+                brought = replace(other.data, file=ROWS_FILE, given=Given(name="imdb", count=len(found)))
+                train, held_out, count = measure(replace(other, data=brought), folder)
                 rows.append(ArticleRow(choice, seed, round(train, 4), round(held_out, 4), count))
-                print(f"article: {rows[-1]}", file=sys.stderr, flush=True)
-    return rows
+                print(rows[-1], file=sys.stderr, flush=True)
+    counts = spec.data.examples, spec.model.max_len, spec.training.epochs
+    return ArticleMeasured(command, FILE, *counts, tuple(rows))
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
-    parser = argparse.ArgumentParser(prog="article", description="Measure what each difference to the article is worth")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=f"folder that holds {FILE}")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="where the numbers are written")
-    parser.add_argument("--quick", action="store_true", help="few reviews, one seed, one epoch, to try the command out")
-    chosen = parser.parse_args(arguments)
-    sizes = {"examples": 32, "held_out": 16, "max_len": 16, "epochs": 1} if chosen.quick else {}
-    command = f"python -m transformer_core.recipes.article --data DIR --out {chosen.out.as_posix()}"
-    try:
-        rows = measure_article(chosen.data, SEEDS[:1] if chosen.quick else SEEDS, **sizes)
-        spec = spec_of("ours", 0, **sizes)
-        write_article(chosen.out, rows, spec, command=f"{command}{' --quick' if chosen.quick else ''}", file=FILE)
-    except (ValueError, OSError) as error:
-        print(f"article: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+    says, quick = "Measure what each difference to the article is worth", "few reviews, one seed, one epoch"
+    return run_study("article", measure_article, arguments, says=says, data=FILE, quick=quick, work=False)
 
 
 if __name__ == "__main__":

@@ -5,19 +5,18 @@ positions at two lengths and two sizes of data; then measures each on longer win
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 import torch
 
-from transformer_core.analysis.positions.beyond import COURSE, SCHEMES, Course, train_short
-from transformer_core.analysis.positions.beyond_measured import BeyondRun, check_bins, write_beyond
+from transformer_core.analysis.positions.beyond import COURSE, SCHEMES, train_short
+from transformer_core.analysis.positions.beyond_measured import BeyondMeasured, BeyondRun
 from transformer_core.recipes.captions import read_stories
-from transformer_core.text import Tokenizer
-from transformer_core.untrusted.schema import checked
+from transformer_core.recipes.study import each_run, run_study
+from transformer_core.training.tasks.characters import characters_of
 
 FILES = ("tinystories.train.jsonl.gz", "tinystories.val.jsonl.gz")
 BETWEEN = "\n\n"
@@ -29,95 +28,49 @@ QUICK = replace(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One run: its scheme, the width of its windows, its stories (None for all), and its seed."""
-
-    scheme: str
-    width: int
-    stories: int | None
-    seed: int
-
-
-def plans(seeds: Iterable[int] = SEEDS) -> list[Plan]:
+def plans(stories: int, seeds: Iterable[int] = SEEDS) -> list[dict[str, Any]]:
     """Return all runs: every scheme at the first width on all stories, then two schemes at both widths and sizes."""
-    cases = [(scheme, WIDTHS[0], None) for scheme in SCHEMES]
-    cases += [(scheme, width, count) for width in WIDTHS for count in (FEW_STORIES, None) for scheme in COMPARED]
-    return [Plan(*case, seed) for seed in seeds for case in dict.fromkeys(cases)]
+    cases = [(scheme, WIDTHS[0], stories) for scheme in SCHEMES]
+    cases += [(scheme, width, count) for width in WIDTHS for count in (FEW_STORIES, stories) for scheme in COMPARED]
+    names = ("scheme", "width", "stories", "seed")
+    return [dict(zip(names, (*case, seed), strict=True)) for seed in seeds for case in dict.fromkeys(cases)]
 
 
-def run_plan(plan: Plan, stories: list[str], asked: str, tokenizer: Tokenizer, course: Course) -> BeyondRun:
-    """Train and measure one run."""
-    chosen = stories[: plan.stories]
-    text = BETWEEN.join(chosen)
-    found = train_short(tokenizer, text, asked, scheme=plan.scheme, width=plan.width, seed=plan.seed, course=course)
-    return BeyondRun(
-        scheme=plan.scheme,
-        width=plan.width,
-        stories=len(chosen),
-        characters=len(text),
-        seed=plan.seed,
-        within=round(found.within, 4),
-        forgetful=round(found.forgetful, 4),
-        learned=round(found.learned, 4),
-        nats=tuple(round(float(value), 4) for value in found.nats),
-    )
-
-
-def measure_beyond(data: Path, work: Path | None, course: Course, seeds: Iterable[int]) -> list[BeyondRun]:
-    """Carry out all runs, one after another on one thread; those that a file of earlier rows has are kept.
-
-    Args:
-        data: folder that holds FILES, in it or in its subfolders.
-        work: a file to which each finished run is added as a line, so that an interrupted command goes on.
+def measure_beyond(chosen: argparse.Namespace, command: str) -> BeyondMeasured:
+    """Carry out all runs, one after another on one thread.
 
     Raises:
         ValueError: a file is missing or holds no stories.
     """
-    stories, held_out = (read_stories(data, name) for name in FILES)
+    course, seeds = (QUICK, SEEDS[:1]) if chosen.quick else (COURSE, SEEDS)
+    learned, held_out = (read_stories(chosen.data, name) for name in FILES)
     asked = BETWEEN.join(held_out)
-    tokenizer = Tokenizer.train(
-        "character", [BETWEEN.join(stories)], vocab_size=8_000, min_frequency=1, template="none"
-    )
-    before = [] if work is None or not work.is_file() else work.read_text(encoding="utf-8").splitlines()
-    rows = [checked(json.loads(line), BeyondRun) for line in before]
-    check_bins(rows, len(course.ends))
-    done = {(row.scheme, row.width, row.stories, row.seed): row for row in rows}
-    found = []
+    tokenizer = characters_of(BETWEEN.join(learned))
+
+    def run(scheme: str, width: int, stories: int, seed: int) -> BeyondRun:
+        text = BETWEEN.join(learned[:stories])
+        found = train_short(tokenizer, text, asked, scheme=scheme, width=width, seed=seed, course=course)
+        return BeyondRun(
+            scheme=scheme,
+            width=width,
+            stories=stories,
+            characters=len(text),
+            seed=seed,
+            within=round(found.within, 4),
+            forgetful=round(found.forgetful, 4),
+            learned=round(found.learned, 4),
+            nats=tuple(round(float(value), 4) for value in found.nats),
+        )
+
     torch.set_num_threads(1)
-    for plan in plans(seeds):
-        count = min(plan.stories or len(stories), len(stories))
-        row = done.get((plan.scheme, plan.width, count, plan.seed))
-        if row is None:
-            row = run_plan(plan, stories, asked, tokenizer, course)
-            if work is not None:
-                with work.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row.as_row()) + "\n")
-        print(f"beyond: {json.dumps(row.as_row())}", file=sys.stderr, flush=True)
-        found.append(row)
-    return found
+    runs = each_run(plans(len(learned), seeds), run, BeyondRun, chosen.work)
+    return BeyondMeasured(command, FILES, course.steps, course.characters, course.ends, runs)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
-    parser = argparse.ArgumentParser(prog="beyond", description="Measure schemes of positions beyond their length.")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=f"folder that holds {FILES[0]} and val")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="where the numbers are written")
-    parser.add_argument(
-        "--work", type=Path, metavar="FILE.jsonl", help="finished runs, kept for an interrupted command"
-    )
-    parser.add_argument("--quick", action="store_true", help="a tiny model and two steps, to try the command out")
-    chosen = parser.parse_args(arguments)
-    course, seeds = (QUICK, SEEDS[:1]) if chosen.quick else (COURSE, SEEDS)
-    quick = " --quick" if chosen.quick else ""
-    command = f"python -m transformer_core.recipes.beyond --data DIR --out {chosen.out.as_posix()}{quick}"
-    try:
-        rows = measure_beyond(chosen.data, chosen.work, course, seeds)
-        write_beyond(chosen.out, rows, course, command=command, files=FILES)
-    except (ValueError, OSError) as error:
-        print(f"beyond: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+    says, quick = "Measure schemes of positions beyond their length.", "a tiny model and two steps"
+    return run_study("beyond", measure_beyond, arguments, says=says, data=f"{FILES[0]} and val", quick=quick)
 
 
 if __name__ == "__main__":

@@ -5,26 +5,24 @@ same order with the same settings, and measures it on stories that were set asid
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 
 import torch
 
-from transformer_core.analysis.gpt.ladder import BASE, NAMES, LadderRun, config_at, write_ladder
+from transformer_core.analysis.gpt.ladder import BASE, NAMES, LadderMeasured, LadderRun, config_at
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.gpt import measure_text
 from transformer_core.models import Gpt
 from transformer_core.recipes.captions import read_stories
 from transformer_core.recipes.gpt import BETWEEN_TEXTS, Windows
+from transformer_core.recipes.study import each_run, run_study
 from transformer_core.text import Tokenizer
 from transformer_core.training.config import TrainConfig
 from transformer_core.training.loop import Run
 from transformer_core.training.objectives import NO_PADDING, next_words
-from transformer_core.untrusted.schema import checked
 
 FILES = ("tinystories.train.jsonl.gz", "tinystories.val.jsonl.gz")
 SEEDS = (0, 1, 2)
@@ -48,65 +46,38 @@ def train_rung(config: ModelConfig, windows: Windows, training: TrainConfig) -> 
     return model.eval().requires_grad_(False)
 
 
-def measure_ladder(data: Path, out: Path, work: Path | None, *, quick: bool) -> None:
-    """Carry out all runs on one thread and write what they measured.
-
-    Args:
-        work: a file to which each finished run is added as a line, so that an interrupted command goes on.
+def measure_ladder(chosen: argparse.Namespace, command: str) -> LadderMeasured:
+    """Carry out all runs on one thread and return what they measured.
 
     Raises:
         ValueError: a file is missing or holds no stories.
     """
     torch.set_num_threads(1)
-    stories, held_out = (read_stories(data, name) for name in FILES)
+    stories, held_out = (read_stories(chosen.data, name) for name in FILES)
     text, asked = BETWEEN_TEXTS.join(stories), BETWEEN_TEXTS.join(held_out)
-    base, training = (QUICK, replace(TRAINING, epochs=1)) if quick else (BASE, TRAINING)
+    base, training = (QUICK, replace(TRAINING, epochs=1)) if chosen.quick else (BASE, TRAINING)
     tokenizer = Tokenizer.train("bpe", text.split("\n"), vocab_size=base.vocab_size, template="none")
     token_ids = torch.tensor(tokenizer.encode(text).ids, dtype=torch.int32)
-    before = [] if work is None or not work.is_file() else work.read_text(encoding="utf-8").splitlines()
-    done = {(run.rung, run.seed): run for run in (checked(json.loads(line), LadderRun) for line in before)}
-    runs = []
-    for seed in SEEDS:
-        windows = Windows(token_ids, base.max_len, training.batch_size, seed)
-        for name in NAMES:
-            run = done.get((name, seed))
-            if run is None:
-                config = replace(config_at(name, base), vocab_size=tokenizer.vocab_size, target_vocab_size=None)
-                bundle = Bundle(name, train_rung(config, windows, replace(training, seed=seed)), tokenizer, reads="en")
-                run = LadderRun(name, seed, measure_text(bundle, asked)["loss_nats"], bundle.n_parameters)
-                if work is not None:
-                    with work.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(asdict(run)) + "\n")
-            print(f"ladder: {run}", file=sys.stderr, flush=True)
-            runs.append(run)
-    steps = training.epochs * len(windows)
-    write_ladder(
-        out,
-        runs,
-        command=f"python -m transformer_core.recipes.ladder --data DIR --out {out.as_posix()}",
-        file=FILES[0],
-        steps=steps,
-        tokens=steps * training.batch_size * base.max_len,
-        asked=len(tokenizer.encode(asked).ids) - 1,
-    )
+
+    def windows(seed: int) -> Windows:
+        return Windows(token_ids, base.max_len, training.batch_size, seed)
+
+    def run(rung: str, seed: int) -> LadderRun:
+        config = replace(config_at(rung, base), vocab_size=tokenizer.vocab_size, target_vocab_size=None)
+        model = train_rung(config, windows(seed), replace(training, seed=seed))
+        bundle = Bundle(rung, model, tokenizer, reads="en")
+        return LadderRun(rung, seed, measure_text(bundle, asked)["loss_nats"], bundle.n_parameters)
+
+    plans = [{"rung": name, "seed": seed} for seed in SEEDS for name in NAMES]
+    runs, steps = each_run(plans, run, LadderRun, chosen.work), training.epochs * len(windows(SEEDS[0]))
+    tokens = steps * training.batch_size * base.max_len
+    return LadderMeasured(command, FILES[0], steps, tokens, len(tokenizer.encode(asked).ids) - 1, runs)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or 2 with one line on standard error."""
-    parser = argparse.ArgumentParser(prog="ladder", description="Measure what each change since 2017 is worth.")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help=f"folder that holds {FILES[0]} and val")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="where the numbers are written")
-    parser.add_argument(
-        "--work", type=Path, metavar="FILE.jsonl", help="finished runs, kept for an interrupted command"
-    )
-    parser.add_argument("--quick", action="store_true", help="tiny models and one epoch, to try the command out")
-    chosen = parser.parse_args(arguments)
-    try:
-        measure_ladder(chosen.data, chosen.out, chosen.work, quick=chosen.quick)
-    except (ValueError, OSError) as error:
-        print(f"ladder: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+    says, quick = "Measure what each change since 2017 is worth.", "tiny models and one epoch"
+    return run_study("ladder", measure_ladder, arguments, says=says, data=f"{FILES[0]} and val", quick=quick)
 
 
 if __name__ == "__main__":

@@ -16,14 +16,15 @@ from tests.helpers.engine import TODAY, made, small_tokenizer
 from transformer_core.analysis.gpt.ladder import (
     NAMES,
     RUNGS,
+    LadderMeasured,
     LadderRun,
     config_at,
     ladder,
     ladder_measured,
-    write_ladder,
 )
 from transformer_core.analysis.gpt.rungs import WAYS, both_ways, cost_of
 from transformer_core.bundle import Bundle
+from transformer_core.measured_files import write_shipped
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -33,7 +34,6 @@ from transformer_core.shares import STUDENT
 TEXT = "a cat sat on a mat"
 STORY = "Once there was a dog. It ran to the hill. It saw a bird! The bird flew away."
 TOKENIZER = small_tokenizer()
-HEAD = {"command": "c", "file": "f", "steps": 1, "tokens": 1, "asked": 1}
 
 
 def prompt_of(**options: object) -> Prompt:
@@ -43,7 +43,7 @@ def prompt_of(**options: object) -> Prompt:
 
 def written(path: Path, losses: dict[str, list[float]]) -> Path:
     runs = [LadderRun(name, seed, losses.get(name, [1.0, 1.0, 1.0])[seed], 1) for name in NAMES for seed in range(3)]
-    write_ladder(path, runs, **HEAD)
+    write_shipped(path, LadderMeasured("c", "f", 1, 1, 1, tuple(runs)))
     return path
 
 

@@ -13,7 +13,7 @@ from tests.helpers import nightly_but
 from tests.helpers.engine import TODAY, close, exactly, first_of, made, tiny
 from transformer_core.analysis.positions import beyond
 from transformer_core.analysis.positions.beyond import LIVE, SCHEMES, beyond_live, train_short
-from transformer_core.analysis.positions.beyond_measured import FILE, beyond_measured, beyond_shipped, read_beyond
+from transformer_core.analysis.positions.beyond_measured import FILE, beyond_measured, beyond_shipped
 from transformer_core.analysis.positions.data_and_length import data_and_length
 from transformer_core.analysis.positions.order_cases import best_language, cases_of_reviews, cases_of_text
 from transformer_core.analysis.positions.order_effect import (
@@ -271,8 +271,9 @@ def test_what_is_said_of_the_shipped_curves_holds() -> None:
 
 def test_the_shipped_runs_are_whole() -> None:
     found = beyond_measured()
-    expected = {(plan.scheme, plan.width, plan.stories or 972, plan.seed) for plan in command.plans()}
-    assert {(run.scheme, run.width, run.stories, run.seed) for run in found.runs} == expected
+    assert [vars(run) | plan for run, plan in zip(found.runs, command.plans(972), strict=True)] == list(
+        map(vars, found.runs)
+    )
     assert found.command.startswith("python -m transformer_core.recipes.beyond ")
     assert found.ends == beyond.COURSE.ends
     assert found.steps == beyond.COURSE.steps
@@ -299,7 +300,7 @@ def test_a_broken_file_is_refused_in_words(change: dict, message: str, tmp_path)
     path = tmp_path / "x.json"
     path.write_text(json.dumps(json.loads(FILE.read_text(encoding="utf-8")) | change))
     with pytest.raises(ValueError, match=f"x.json: .*{message}"):
-        read_beyond(path)
+        beyond_measured(path)
 
 
 @pytest.mark.nightly
@@ -313,7 +314,7 @@ def test_the_command_writes_what_is_read_and_goes_on_where_it_was(tmp_path, caps
     work = ["--work", str(tmp_path / "work.jsonl")]
     assert command.main([*arguments, *work]) == 0
     first = (tmp_path / "found.json").read_text()
-    assert len(read_beyond(tmp_path / "found.json").runs) == len(command.plans((0,)))
+    assert len(beyond_measured(tmp_path / "found.json").runs) == len(command.plans(12, (0,)))
     rows = (tmp_path / "work.jsonl").read_text()
     assert command.main([*arguments, *work]) == 0
     assert (tmp_path / "found.json").read_text() == first

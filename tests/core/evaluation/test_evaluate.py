@@ -13,7 +13,7 @@ import torch
 
 from tests.helpers import ROOT, nightly_but
 from tests.helpers.engine import exactly, made, separable
-from transformer_core.analysis.before.by_length import read_by_length
+from transformer_core.analysis.before.by_length import Bin, read_by_length
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
 from transformer_core.config import ModelConfig
@@ -301,9 +301,8 @@ def test_an_interval_is_about_the_score_of_all() -> None:
 
 def test_all_sentences_score_as_evaluate_says(bundle: Bundle) -> None:
     found = measure_by_length([bundle], PAIRS, files=("s", "r"), command="c", times=10)
-    assert found.overall[0] == measure_translation(bundle, PAIRS)["bleu"]
-    assert found.sentences.tolist() == [3, 1]
-    assert (found.fewest.tolist(), found.most.tolist()) == ([2, 13], [3, 13])
+    assert found.models[0].overall == measure_translation(bundle, PAIRS)["bleu"]
+    assert found.bins == (Bin(2, 3, 3), Bin(13, 13, 1))
 
 
 def test_the_command_writes_what_it_measured_and_names_no_folder_of_the_data(

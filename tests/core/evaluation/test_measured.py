@@ -15,13 +15,17 @@ import torch.nn.functional as F
 
 from tests.helpers.bundles import refused
 from tests.helpers.engine import shipped, small_bundle
+from transformer_core.analysis.before.by_length import LengthMeasured
+from transformer_core.analysis.gpt.ladder import LadderMeasured
+from transformer_core.analysis.positions.beyond_measured import BeyondMeasured
 from transformer_core.analysis.strangeness import counted, strangeness, unusual
 from transformer_core.bundle import Bundle, save
 from transformer_core.checkpoints import load
-from transformer_core.evaluation.article_differences import CHOICES, FILE, article_measured
+from transformer_core.evaluation.article_differences import CHOICES, FILE, ArticleMeasured, article_measured
 from transformer_core.evaluation.classifier import measure_classifier
+from transformer_core.evaluation.induction import InductionMeasured
 from transformer_core.evaluation.ngrams import BEFORE, KneserNey
-from transformer_core.evaluation.weak_sides import features_of, main, measure_slices, measure_typical
+from transformer_core.evaluation.weak_sides import features_of, main, measure_on_each, measure_typical
 from transformer_core.examples import Example
 from transformer_core.measured import (
     FEWEST,
@@ -35,6 +39,7 @@ from transformer_core.measured import (
     read_measured,
     write_measured,
 )
+from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
 from transformer_core.prompt import Prompt
 from transformer_core.recipes.article import FILE as REVIEWS
 from transformer_core.recipes.article import main as measure_article
@@ -104,7 +109,7 @@ def test_features_are_found_in_the_text(sentiment: Bundle, text: str, features: 
 def test_slices_count_what_evaluate_counts(sentiment: Bundle) -> None:
     examples = [Example(f"This film is not {word}.", label) for word, label in (("good", 0), ("bad", 1))] * 20
     examples += [Example(f"A {word} film " * 8, label) for word, label in (("great", 1), ("dull", 0))] * 5
-    whole, *others = measure_slices(sentiment, examples, data="own", unit="sentence")
+    whole, *others = measure_on_each(sentiment, [("own", "sentence", examples)]).slices
     assert (whole.features, whole.texts) == ((), len(examples))
     assert whole.accuracy == pytest.approx(measure_classifier(sentiment, examples)["accuracy"])
     assert {row.features: row.texts for row in others} == {("short",): 40, ("negation",): 40, ("short", "negation"): 40}
@@ -338,6 +343,22 @@ def test_what_cannot_be_counted_is_refused() -> None:
         KneserNey([[]], order=2, vocab_size=VOCAB_SIZE)
     with pytest.raises(ValueError, match="rows hold no token to foresee"):
         KneserNey(ROWS, order=2, vocab_size=VOCAB_SIZE).nats([[1]])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("length_en_fr", LengthMeasured),
+        ("ladder", LadderMeasured),
+        ("beyond_trained_length", BeyondMeasured),
+        ("induction", InductionMeasured),
+        ("article_differences", ArticleMeasured),
+    ],
+)
+def test_what_is_written_is_read(name: str, form: type, tmp_path: Path) -> None:
+    path = FOLDER / f"{name}.json"
+    write_shipped(tmp_path / "copy.json", read_shipped(path, form))
+    assert (tmp_path / "copy.json").read_bytes() == path.read_bytes()
 
 
 def test_what_is_shipped_has_every_choice_from_every_seed() -> None:

@@ -5,18 +5,19 @@ transformer_core/evaluation/by_length.py.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
-from transformer_core.untrusted.schema import Text, check_printable, checked
+from transformer_core.measured_files import FOLDER, read_shipped
+from transformer_core.untrusted.schema import Text, check_printable
 
-LARGEST = 64 << 10
 Words = Annotated[int, Meta(ge=1, le=10_000)]
 Bleu = Annotated[float, Meta(ge=0, le=100)]
+PARTS = ("bleu", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,58 +52,58 @@ class ByLength:
     high: np.ndarray
     overall: np.ndarray
 
-    def __post_init__(self) -> None:
-        check_printable(self, "models", "command", "sources", "references", "signature")
-
     @property
     def lost(self) -> np.ndarray:
         """The BLEU of each model on the shortest sentences minus that on the longest, (model,)."""
         return self.bleu[:, 0] - self.bleu[:, -1]
 
 
-def write_by_length(path: Path, found: ByLength) -> None:
-    """Write what was measured as JSON, a model a line."""
-    head = {name: getattr(found, name) for name in ("command", "sources", "references", "beam", "signature")}
-    bins = [
-        {"fewest": int(low), "most": int(high), "sentences": int(count)}
-        for low, high, count in zip(found.fewest, found.most, found.sentences, strict=True)
-    ]
-    rows = [
-        {
-            "name": name,
-            "overall": round(float(found.overall[place]), 2),
-            **{part: [round(float(value), 2) for value in getattr(found, part)[place]] for part in _PARTS},
-        }
-        for place, name in enumerate(found.models)
-    ]
-    write_shipped(path, head, bins=bins, models=rows)
+@dataclass(frozen=True)
+class Bin:
+    """The sentences of some lengths: the fewest and the most words, both included, and how many sentences."""
 
-
-_PARTS = ("bleu", "low", "high")
-
-
-class _Bin(TypedDict):
     fewest: Words
     most: Words
     sentences: Annotated[int, Meta(ge=1, le=10**9)]
 
 
-class _Model(TypedDict):
+@dataclass(frozen=True)
+class ModelBleu:
+    """The BLEU of a model: of all sentences, and of each bin with its bounds, as of ByLength."""
+
     name: Text
     overall: Bleu
-    bleu: list[Bleu]
-    low: list[Bleu]
-    high: list[Bleu]
+    bleu: tuple[Bleu, ...]
+    low: tuple[Bleu, ...]
+    high: tuple[Bleu, ...]
 
 
-class _File(TypedDict):
+@dataclass(frozen=True, eq=False)
+class LengthMeasured:
+    """The same as ByLength, as it is stored: a record for each bin and each model."""
+
     command: Text
     sources: Text
     references: Text
     beam: Annotated[int, Meta(ge=1, le=100)]
     signature: Text
-    bins: Annotated[list[_Bin], Meta(min_length=1, max_length=40, description="a list of 1 to 40 objects")]
-    models: Annotated[list[_Model], Meta(min_length=1, max_length=12, description="a list of 1 to 12 objects")]
+    bins: Annotated[tuple[Bin, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 objects")]
+    models: Annotated[tuple[ModelBleu, ...], Meta(min_length=1, max_length=12, description="a list of 1 to 12 objects")]
+
+    def __post_init__(self) -> None:
+        check_printable(self, "command", "sources", "references", "signature")
+        ends = [(row.fewest, row.most) for row in self.bins]
+        if any(low > high for low, high in ends) or any(after[0] <= before[1] for before, after in pairwise(ends)):
+            raise ValueError(f"bins={ends!r:.120} must follow each other, the shortest first")
+        for row in self.models:
+            check_printable(row, "name")
+            for part in PARTS:
+                if len(getattr(row, part)) != len(ends):
+                    raise ValueError(
+                        f"{part}={[*getattr(row, part)]!r:.80} must be a list of {len(ends)} numbers, one a bin"
+                    )
+            if any(not low <= bleu <= high for low, bleu, high in zip(row.low, row.bleu, row.high, strict=True)):
+                raise ValueError("bleu must be from low to high")
 
 
 def by_length(*, name: str) -> ByLength:
@@ -120,40 +121,19 @@ def by_length(*, name: str) -> ByLength:
 
 
 def read_by_length(path: Path) -> ByLength:
-    """Read a file that write_by_length wrote.
-
-    Raises:
-        ValueError: the file is too large or holds impossible values.
-        OSError: it cannot be read.
-    """
-    return read_shipped(path, _read, largest=LARGEST)
-
-
-def _read(found: Any) -> ByLength:
-    """Return what a file holds, after checking it against its schema, and its numbers against each other."""
-    file = checked(found, _File)
-    bins, models = file["bins"], file["models"]
-    fewest, most = ([row[name] for row in bins] for name in ("fewest", "most"))
-    if any(low > high for low, high in zip(fewest, most, strict=True)) or any(
-        after <= high for high, after in zip(most, fewest[1:], strict=False)
-    ):
-        raise ValueError(f"bins={[*zip(fewest, most, strict=True)]!r:.120} must follow each other, the shortest first")
-    for row, part in ((row, part) for row in models for part in _PARTS):
-        if len(row[part]) != len(bins):
-            raise ValueError(f"{part}={row[part]!r:.80} must be a list of {len(bins)} numbers, one a bin")
-    numbers = {part: np.array([row[part] for row in models]) for part in _PARTS}
-    if bool(((numbers["low"] > numbers["bleu"]) | (numbers["bleu"] > numbers["high"])).any()):
-        raise ValueError("bleu must be from low to high")
+    """Read a file that evaluation/by_length.py wrote; ValueError and OSError as read_shipped."""
+    found = read_shipped(path, LengthMeasured)
+    models, bins = found.models, found.bins
     return ByLength(
-        models=tuple(row["name"] for row in models),
-        command=file["command"],
-        sources=file["sources"],
-        references=file["references"],
-        beam=file["beam"],
-        signature=file["signature"],
-        fewest=np.array(fewest),
-        most=np.array(most),
-        sentences=np.array([row["sentences"] for row in bins]),
-        overall=np.array([row["overall"] for row in models]),
-        **numbers,
+        models=tuple(row.name for row in models),
+        command=found.command,
+        sources=found.sources,
+        references=found.references,
+        beam=found.beam,
+        signature=found.signature,
+        fewest=np.array([row.fewest for row in bins]),
+        most=np.array([row.most for row in bins]),
+        sentences=np.array([row.sentences for row in bins]),
+        overall=np.array([row.overall for row in models]),
+        **{part: np.array([getattr(row, part) for row in models]) for part in PARTS},
     )

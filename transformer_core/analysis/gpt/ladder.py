@@ -4,8 +4,7 @@ The command is transformer_core/recipes/ladder.py.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +12,11 @@ import numpy as np
 from msgspec import Meta
 
 from transformer_core.config import ModelConfig, require_choice
-from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
+from transformer_core.measured_files import FOLDER, read_shipped
 from transformer_core.shares import STUDENT, mean_interval
-from transformer_core.untrusted.schema import checked, one_of
+from transformer_core.untrusted.schema import one_of
 
 FILE = FOLDER / "ladder.json"
-LARGEST = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -120,17 +118,17 @@ class LadderMeasured:
     """All runs, and how they were made.
 
     Args:
-        runs: as they were measured.
-        steps: of each training; tokens: that it read; asked: tokens of the stories set aside.
         command: that measured them; file: what it learned.
+        steps: of each training; tokens: that it read; asked: tokens of the stories set aside.
+        runs: as they were measured.
     """
 
-    runs: Annotated[tuple[LadderRun, ...], Meta(max_length=200, description="a list of at most 200 objects")]
+    command: Line
+    file: Line
     steps: Count
     tokens: Count
     asked: Count
-    command: Line
-    file: Line
+    runs: Annotated[tuple[LadderRun, ...], Meta(max_length=200, description="a list of at most 200 objects")]
 
     def __post_init__(self) -> None:
         seeds = {name: [run.seed for run in self.of(name)] for name in NAMES}
@@ -200,16 +198,6 @@ def ladder(*, rungs: tuple[str, ...] = NAMES) -> Ladder:
     )
 
 
-def write_ladder(path: Path, runs: Sequence[LadderRun], **head: Any) -> None:
-    """Write what was measured as JSON, a run a line; `head` has the other fields of LadderMeasured."""
-    write_shipped(path, head, runs=[asdict(run) for run in runs])
-
-
 def ladder_measured(path: Path = FILE) -> LadderMeasured:
-    """Read what was measured, by default what is shipped in assets/measured.
-
-    Raises:
-        ValueError: the file is too large or holds impossible values.
-        OSError: it cannot be read.
-    """
-    return read_shipped(path, lambda found: checked(found, LadderMeasured), largest=LARGEST)
+    """Read what was measured, by default what is shipped in assets/measured; ValueError and OSError as read_shipped."""
+    return read_shipped(path, LadderMeasured)

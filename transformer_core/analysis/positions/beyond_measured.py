@@ -3,21 +3,19 @@
 The command is transformer_core/recipes/beyond.py.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
-from transformer_core.analysis.positions.beyond import SCHEMES, Beyond, Course
-from transformer_core.measured_files import FOLDER, read_shipped, write_shipped
-from transformer_core.untrusted.schema import checked, one_of
+from transformer_core.analysis.positions.beyond import SCHEMES, Beyond
+from transformer_core.measured_files import FOLDER, read_shipped
+from transformer_core.untrusted.schema import one_of
 
 FILE = FOLDER / "beyond_trained_length.json"
-LARGEST = 256 << 10
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Nats = Annotated[float, Meta(ge=0, le=1_000)]
 Line = Annotated[str, Meta(max_length=500)]
@@ -37,40 +35,31 @@ class BeyondRun:
     learned: Nats
     nats: tuple[Nats, ...]
 
-    def as_row(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return asdict(self) | {"nats": list(self.nats)}
-
-
-def check_bins(runs: Sequence[BeyondRun], count: int) -> None:
-    """Raise ValueError unless each run has a number for each of so many bins."""
-    for run in runs:
-        if len(run.nats) != count:
-            raise ValueError(f"nats={[*run.nats]!r:.80} must be a list of {count} numbers, one a bin")
-
 
 @dataclass(frozen=True, eq=False)
 class BeyondMeasured:
     """All runs of the command, and how they were made.
 
     Args:
-        runs: as they were measured.
-        ends: the last place of each bin.
-        steps: of each training; `batch` is how many characters a step reads.
         command: that measured them; `files`: what it learned and asked.
+        steps: of each training; `batch` is how many characters a step reads.
+        ends: the last place of each bin.
+        runs: as they were measured.
     """
 
-    runs: Annotated[tuple[BeyondRun, ...], Meta(min_length=1, max_length=400, description="a list of 1 to 400 objects")]
-    ends: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 places")]
-    steps: Count
-    batch: Count
     command: Line
     files: Annotated[tuple[Line, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 names")]
+    steps: Count
+    batch: Count
+    ends: Annotated[tuple[Count, ...], Meta(min_length=1, max_length=40, description="a list of 1 to 40 places")]
+    runs: Annotated[tuple[BeyondRun, ...], Meta(min_length=1, max_length=400, description="a list of 1 to 400 objects")]
 
     def __post_init__(self) -> None:
         if any(after <= before for before, after in pairwise(self.ends)):
             raise ValueError(f"ends={self.ends!r:.120} must ascend")
-        check_bins(self.runs, len(self.ends))
+        for run in self.runs:
+            if len(run.nats) != len(self.ends):
+                raise ValueError(f"nats={[*run.nats]!r:.80} must be a list of {len(self.ends)} numbers, one a bin")
 
     def chosen(self, *, width: int, stories: int) -> Beyond:
         """Return the runs of one width and one size of data as a comparison.
@@ -95,38 +84,16 @@ class BeyondMeasured:
         )
 
 
-def write_beyond(path: Path, runs: Sequence[BeyondRun], course: Course, *, command: str, files: Sequence[str]) -> None:
-    """Write what was measured as JSON, a run a line."""
-    head: Mapping[str, Any] = {
-        "command": command,
-        "files": list(files),
-        "steps": course.steps,
-        "batch": course.characters,
-        "ends": list(course.ends),
-    }
-    write_shipped(path, head, runs=[run.as_row() for run in runs])
-
-
-def beyond_measured() -> BeyondMeasured:
-    """Read what was measured and is shipped in assets/measured; ValueError and OSError as read_beyond."""
-    return read_beyond(FILE)
-
-
-def read_beyond(path: Path) -> BeyondMeasured:
-    """Read a file that write_beyond wrote.
-
-    Raises:
-        ValueError: the file is too large or holds impossible values.
-        OSError: it cannot be read.
-    """
-    return read_shipped(path, lambda found: checked(found, BeyondMeasured), largest=LARGEST)
+def beyond_measured(path: Path = FILE) -> BeyondMeasured:
+    """Read what was measured, by default what is shipped in assets/measured; ValueError and OSError as read_shipped."""
+    return read_shipped(path, BeyondMeasured)
 
 
 def beyond_shipped(*, width: int) -> Beyond:
     """Return the shipped comparison of all schemes that learned windows of a width from the most stories.
 
     Raises:
-        ValueError: there are no runs of this width, or as read_beyond.
+        ValueError: there are no runs of this width, or as beyond_measured.
     """
     found = beyond_measured()
     most = max(run.stories for run in found.runs)
