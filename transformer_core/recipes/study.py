@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,7 +67,7 @@ def each_run(
             record = run(**plan)
             if work is not None:
                 with work.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(record)) + "\n")
+                    file.write(json.dumps(vars(record)) + "\n")
         print(record, file=sys.stderr, flush=True)
         found.append(record)
     return tuple(found)

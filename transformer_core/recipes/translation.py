@@ -19,6 +19,7 @@ from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.evaluation.translation import Pairs, measure_translation, read_lines, read_parallel
 from transformer_core.generation import translate
+from transformer_core.measured import Trained
 from transformer_core.models import Translation
 from transformer_core.recipes.captions import find_file
 from transformer_core.recipes.card import list_of, typical_on, write_bundle
@@ -197,6 +198,32 @@ def quick(settings: PairSettings) -> PairSettings:
     return replace(settings, vocab_size=1_500, model=model, training=replace(settings.training, epochs=1))
 
 
+def _learned(
+    settings: PairSettings, make_model: Callable[[int], nn.Module], pairs: Pairs, chosen: argparse.Namespace
+) -> tuple[Tokenizer, nn.Module, Trained, TrainConfig]:
+    """Return a tokenizer and a model that learned some pairs, what the training took, and how it was done."""
+    tokenizer = Tokenizer.train(
+        settings.tokenizer,
+        [text for both in pairs for text in both],
+        vocab_size=settings.vocab_size,
+        lowercase=settings.lowercase,
+        template="bos_eos",
+    )
+    config, device = settle(settings.training, chosen)
+    part = PairPart(pairs, tokenizer, device)
+    batches, steps_per_epoch = epochs_of(part.lengths, config.batch_size, config.seed, part.batch)
+    model, trained = train(
+        functools.partial(make_model, tokenizer.vocab_size),
+        functools.partial(next_target_words, label_smoothing=config.label_smoothing),
+        batches,
+        steps_per_epoch=steps_per_epoch,
+        config=config,
+        device=device,
+        chosen=chosen,
+    )
+    return tokenizer, model, trained, config
+
+
 def make_translator(
     settings: PairSettings,
     make_model: Callable[[int], nn.Module],
@@ -224,25 +251,7 @@ def make_translator(
     if chosen.held_out is not None:
         for side, name in enumerate(pair.split("-")):
             write_lines(chosen.held_out.with_suffix(f".{name}"), [texts[side] for texts in test])
-    tokenizer = Tokenizer.train(
-        settings.tokenizer,
-        [text for both in pairs for text in both],
-        vocab_size=settings.vocab_size,
-        lowercase=settings.lowercase,
-        template="bos_eos",
-    )
-    config, device = settle(settings.training, chosen)
-    part = PairPart(pairs, tokenizer, device)
-    batches, steps_per_epoch = epochs_of(part.lengths, config.batch_size, config.seed, part.batch)
-    model, trained = train(
-        functools.partial(make_model, tokenizer.vocab_size),
-        functools.partial(next_target_words, label_smoothing=config.label_smoothing),
-        batches,
-        steps_per_epoch=steps_per_epoch,
-        config=config,
-        device=device,
-        chosen=chosen,
-    )
+    tokenizer, model, trained, config = _learned(settings, make_model, pairs, chosen)
 
     def measure(bundle: Bundle) -> dict[str, Any]:
         written = zip(settings.sentences, translate(bundle, settings.sentences), strict=True)
