@@ -1,5 +1,6 @@
 """What several test files use: tiny models, pages run without a browser, the browser, runs made in a moment."""
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,14 @@ def nightly_but(cases: Iterable[Any], gate: Collection[Any] | Callable[[Any], bo
 def _nightly(case: Any) -> Any:
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.nightly)
+
+
+def refusals(cases: Iterable[tuple[Callable[[], object], str]]) -> Callable[..., None]:
+    """Return the test that each call raises a ValueError whose message has the words beside it."""
+
+    @pytest.mark.parametrize(("call", "message"), cases)
+    def is_refused(call: Callable[[], object], message: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            call()
+
+    return is_refused

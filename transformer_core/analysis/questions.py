@@ -404,19 +404,9 @@ def taken_by(question: str) -> dict[str, type]:
     return {name: one.annotation for name, one in parameters.items() if name not in READ}
 
 
-def numbers_of(question: str) -> tuple[str, ...]:
-    """Return the names of the whole numbers that a question takes from its scene's link, such as layer."""
-    return tuple(name for name, kind in taken_by(question).items() if kind is int)
-
-
 def reads(question: str) -> tuple[str, ...]:
     """Return what a question is about: "bundle", a model, or "prompt", a model and the text that it reads."""
     return tuple(name for name in signature(QUESTIONS[question]).parameters if name in READ)
-
-
-def reads_text(question: str) -> bool:
-    """Tell whether a question is about a text and the model that reads it."""
-    return "prompt" in reads(question)
 
 
 def _likeliest(bundle: Bundle, outcome: Outcome, probabilities: np.ndarray) -> Finding:

@@ -2,13 +2,13 @@
 
 import itertools
 import math
-import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from tests.helpers import refusals
 from tests.helpers.engine import SENTENCE, lm_bundle, made, seq2seq_bundle, shipped, translation_bundle
 from transformer_core.analysis.before import models_compared
 from transformer_core.analysis.before.alignments import both_alignments, compared, one_vector, word_alignment
@@ -196,9 +196,4 @@ REFUSED = [
     (lambda: foreseen(text="a", n_tokens=24, first=NEW), "bundle='new' is a translation; it must be a gpt or an lm"),
     (lambda: foreseen(text="a", n_tokens=24), "at least one"),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers import ROOT, nightly_but
+from tests.helpers import ROOT, nightly_but, refusals
 from tests.helpers.engine import CROSSING, TODAY, inputs, made, seq2seq_bundle, shipped, small_tokenizer, value_of
 from transformer_core.analysis.arithmetic import RULES, Pass, explain_cell, pass_through, recompute, tensor_of
 from transformer_core.analysis.arithmetic.computation import apart
@@ -273,12 +273,7 @@ REFUSED = [
     ),
     (lambda: part_tensors(prompt=Prompt(seq2seq_bundle(), TEXT, 64)), "must be a Classifier"),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)
 
 
 @pytest.mark.parametrize(

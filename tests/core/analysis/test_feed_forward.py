@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.helpers import refusals
 from tests.helpers.engine import MIXTURES, TODAY, shipped, small_bundle
 from transformer_core.analysis.feed_forward.activations import MOST_BINS, own_activations, value_and_slope
 from transformer_core.analysis.feed_forward.bernoulli import coin_tosses
@@ -281,12 +282,7 @@ REFUSED = [
     (lambda: corpus_neurons(bundle=BUNDLE, sentences=601), "sentences=601 must be from 1 to 600"),
     (lambda: as_convolution(**ASKED, layer=9), "layer=9"),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)
 
 
 def mixture_prompt(shape: str) -> Prompt:

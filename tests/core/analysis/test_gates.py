@@ -1,12 +1,10 @@
 """Gates: what they say of a sentence adds up to its states, and one step taken apart is what the layer computes."""
 
-import re
-
 import numpy as np
 import pytest
 import torch
 
-from tests.helpers import nightly_but
+from tests.helpers import nightly_but, refusals
 from tests.helpers.engine import SENTENCE, lm_bundle, seq2seq_bundle, shipped, translation_bundle
 from transformer_core.analysis.before.gate_ranges import TEXTS, gate_ranges
 from transformer_core.analysis.before.gates import gates_of_sentence, layer_of, states_of_sentence
@@ -228,9 +226,4 @@ REFUSED = [
         "place=99 must be from 0 to 7, the tokens of the text",
     ),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)

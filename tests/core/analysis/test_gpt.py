@@ -1,7 +1,6 @@
 """What a GPT expects, what its mask hides, how it writes on, and what its heads see in verse."""
 
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.helpers import refusals
 from tests.helpers.engine import TODAY, made, small_tokenizer, work_for_time
 from transformer_core.analysis.gpt import cache as cache_module
 from transformer_core.analysis.gpt import kept_logits as kept_module
@@ -319,12 +319,7 @@ REFUSED = [
     (lambda: measured_looks(bundle=poet_bundle()), "'poet' has 0 measured looks"),
     (lambda: verse_looks(poet_bundle(), ["春风吹落日，"]), "no line that rhymes"),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)
 
 
 @pytest.mark.parametrize("options", ["", "llama", "window", "gemma2"])

@@ -1,12 +1,12 @@
 """Positions: the identities of sinusoids, each scheme as the model's own, and counting as what goes wrong."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
 
+from tests.helpers import refusals
 from tests.helpers.engine import TODAY, made, shipped, small_bundle, small_tokenizer
 from transformer_core.analysis.parts import first_attention, input_embedding, position_vectors
 from transformer_core.analysis.positions.counted import LENGTHS, counted_positions, positions_by
@@ -275,9 +275,4 @@ REFUSED = [
     (lambda: counted_positions(prompt=Prompt(BUNDLE, "a", 8), length=1), "length=1 must be from 2 to 512"),
     (lambda: counted_positions(prompt=Prompt(BUNDLE, "a", 8), length=513), "length=513 must be from 2 to 512"),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)

@@ -1,7 +1,6 @@
 """A translation from inside, every target weighed, and the toy batch of the listing."""
 
 import math
-import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers import refusals
 from tests.helpers.engine import SOURCE, letters_bundle, shipped
 from transformer_core.analysis.translation.beam_tree import beam_tree, best_by_width
 from transformer_core.analysis.translation.cross_attention import agreement, cross_head, without_source
@@ -308,9 +308,4 @@ REFUSED = [
         for source in ("", "a", "abcabc", "abd", "你好", "a" * 500)
     ),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)

@@ -1,7 +1,6 @@
 """Vocabulary, vectors of words and sentences, one-hot rows, counting against training."""
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from tests.helpers import refusals
 from tests.helpers.engine import made, shipped, small_tokenizer, work_for_time
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.parts import reading_part
@@ -371,9 +371,4 @@ REFUSED = [
     (lambda: counted_space(**COUNTED | {"word": "[UNK]"}), "UNK"),
     (lambda: trained_space(language="en", dimension=9, word="dull"), "dimension=9 must be one of"),
 ]
-
-
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_what_cannot_be_asked_is_told(call, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call()
+test_what_cannot_be_asked_is_told = refusals(REFUSED)
