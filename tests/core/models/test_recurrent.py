@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.helpers import refusals
 from tests.helpers.engine import (
     close,
-    exactly,
     inputs,
     made,
     padded_ids,
@@ -43,8 +43,8 @@ from transformer_core.trace import Trace
 from transformer_core.training.objectives import next_words
 
 INPUT, HIDDEN, BATCH, LENGTH = 5, 6, 4, 7
-TWINS = ((Rnn, nn.RNN), (Gru, nn.GRU), (Lstm, nn.LSTM))
 UNITS = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+TWINS = tuple(zip((Rnn, Gru, Lstm), UNITS.values(), strict=True))
 each_twin = pytest.mark.parametrize(("ours", "theirs"), TWINS, ids=lambda kind: kind.__name__)
 
 
@@ -56,12 +56,10 @@ def batch() -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def copy(layer: Recurrent, twin: nn.RNNBase, suffix: str = "") -> None:
-    """Give a layer the weights of torch's, which lie in the same order of gates."""
-    cell = layer.cell
-    cell.input_proj.weight.copy_(getattr(twin, f"weight_ih_l0{suffix}"))
-    cell.hidden_proj.weight.copy_(getattr(twin, f"weight_hh_l0{suffix}"))
-    cell.input_proj.bias.copy_(getattr(twin, f"bias_ih_l0{suffix}"))
-    cell.hidden_proj.bias.copy_(getattr(twin, f"bias_hh_l0{suffix}"))
+    """Give torch's layer our weights, which lie in the same order of gates."""
+    for which, linear in (("ih", layer.cell.input_proj), ("hh", layer.cell.hidden_proj)):
+        getattr(twin, f"weight_{which}_l0{suffix}").copy_(linear.weight)
+        getattr(twin, f"bias_{which}_l0{suffix}").copy_(linear.bias)
 
 
 def packed(twin: nn.RNNBase, x: Tensor, real: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -132,39 +130,15 @@ def test_cells_start_orthogonal_gate_by_gate() -> None:
     assert not layer.cell.input_proj.bias.any()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"d_hidden": 0}, "d_hidden=0 must be a whole number from 1 to 65536"),
-        ({"d_model": 2.0}, "d_model=2.0 must be a whole number from 1 to 65536"),
-        ({"vocab_size": True}, "vocab_size=True must be a whole number from 1 to 1000000"),
-        ({"pad_id": 13}, "pad_id=13 must be a whole number from 0 to 12"),
-        ({"unit": "rnn"}, "unit='rnn' is unknown; it must be one of 'tanh', 'gru', 'lstm'"),
-        ({"attention": "none"}, "attention='none' is unknown; it must be one of 'dot_product', 'additive'"),
-        ({"attention": []}, "attention=[] is unknown; it must be one of 'dot_product', 'additive'"),
-        ({"bidirectional": 1}, "bidirectional=1 must be True or False"),
-        ({"dropout": 1.0}, "dropout=1.0 must be a number, at least 0 and less than 1"),
-    ],
-)
-def test_a_config_outside_its_range_is_refused(changes: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=exactly(message)):
-        tiny_recurrent(**changes)
-
-
-THEIRS = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
-CASES = [(unit, pooling, both) for unit in THEIRS for pooling in ("last", "mean") for both in (False, True)]
+CASES = [(unit, pooling, both) for unit in UNITS for pooling in ("last", "mean") for both in (False, True)]
 each = pytest.mark.parametrize(("unit", "pooling", "both"), CASES)
 
 
 def copied(unit: str, layer: Any, both: bool) -> nn.RNNBase:
     """Return torch's layer with our weights."""
-    theirs = THEIRS[unit](16, 10, batch_first=True, bidirectional=both)
-    ours = [(layer.forward_layer, ""), (layer.backward_layer, "_reverse")] if both else [(layer, "")]
-    with torch.no_grad():
-        for one, end in ours:
-            for which, linear in (("ih", one.cell.input_proj), ("hh", one.cell.hidden_proj)):
-                getattr(theirs, f"weight_{which}_l0{end}").copy_(linear.weight)
-                getattr(theirs, f"bias_{which}_l0{end}").copy_(linear.bias)
+    theirs = UNITS[unit](16, 10, batch_first=True, bidirectional=both)
+    for one, end in [(layer.forward_layer, ""), (layer.backward_layer, "_reverse")] if both else [(layer, "")]:
+        copy(one, theirs, end)
     return theirs
 
 
@@ -179,27 +153,6 @@ def test_it_is_torchs_layer_and_a_map_to_the_classes(unit: str, pooling: str, bo
     logits, trace = capture(model, ids)
     close(trace[sentence_site(model)], vector)
     close(logits, model.class_proj(vector))
-
-
-@each
-@torch.no_grad()
-def test_padding_and_neighbours_change_nothing(unit: str, pooling: str, both: bool) -> None:
-    model = made(RecurrentClassifier, unit=unit, pooling=pooling, bidirectional=both)
-    (ids,) = inputs(RecurrentClassifier, batch=4)
-    together = model(ids)
-    for row, logits in zip(ids, together, strict=True):
-        close(model(row[row != 0][None])[0], logits)
-
-
-def test_what_does_not_fit_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="pooling='cls' is unknown"):
-        tiny_recurrent_classifier(pooling="cls")
-    with pytest.raises(ValueError, match="bidirectional='no' must be True or False"):
-        tiny_recurrent_classifier(bidirectional="no")
-    with pytest.raises(ValueError, match="initial_deviation=-1 must be None, or more than 0"):
-        tiny_recurrent_classifier(initial_deviation=-1)
-    with pytest.raises(ValueError, match="token_ids has 13 positions; max_len=12 is the most"):
-        made(RecurrentClassifier)(torch.ones(1, 13, dtype=torch.long))
 
 
 CHANGES = {
@@ -259,11 +212,7 @@ def bundle_of(unit: str) -> Bundle:
 @torch.no_grad()
 def test_scores_are_those_of_torchs_layer_and_a_linear_map(unit: str) -> None:
     model, ids = made(RecurrentLm, unit=unit), full_ids()
-    layer, output = UNITS[unit](16, 10, batch_first=True), nn.Linear(10, 13)
-    cell = model.recurrent.cell
-    for ours, theirs in ((cell.input_proj, "ih"), (cell.hidden_proj, "hh")):
-        getattr(layer, f"weight_{theirs}_l0").copy_(ours.weight)
-        getattr(layer, f"bias_{theirs}_l0").copy_(ours.bias)
+    layer, output = copied(unit, model.recurrent, False), nn.Linear(10, 13)
     output.weight.copy_(model.output.weight)
     output.bias.copy_(model.output.bias)
     close(model(ids), output(layer(4.0 * model.embedding.weight[ids])[0]))
@@ -330,21 +279,10 @@ def test_a_width_is_found_for_a_number_of_parameters(unit: str, n_parameters: in
     assert min(away, key=away.__getitem__) == width
 
 
-def test_what_cannot_be_read_or_made_is_refused() -> None:
-    with pytest.raises(ValueError, match="token_ids holds 13, outside the vocabulary: ids run from 0 to 12"):
-        made(RecurrentLm)(torch.tensor([[1, 13]]))
-    message = "unit='rnn' is unknown; it must be one of 'tanh', 'gru', 'lstm'"
-    with pytest.raises(ValueError, match=exactly(message)):
-        tiny_recurrent_lm(unit="rnn")
-    message = "n_parameters=500 must be at least 1,225, more than the embedding has"
-    with pytest.raises(ValueError, match=exactly(message)):
-        d_hidden_of("gru", n_parameters=500, d_model=16, vocab_size=72)
-
-
-UNIT_NAMES, ATTENTIONS = ("tanh", "gru", "lstm"), (None, "dot_product", "additive")
+ATTENTIONS = (None, "dot_product", "additive")
 VARIANTS = [
     {"unit": unit, "attention": attention, "bidirectional": both}
-    for unit, attention, both in product(UNIT_NAMES, ATTENTIONS, (True, False))
+    for unit, attention, both in product(UNITS, ATTENTIONS, (True, False))
 ]
 each_variant = pytest.mark.parametrize("changes", VARIANTS, ids=lambda changes: "-".join(map(str, changes.values())))
 
@@ -392,18 +330,40 @@ def test_it_writes_by_every_search() -> None:
     assert len(translate(bundle, texts, width=4)) == 3
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        ([[1, 13]], [[1]], "source_ids holds 13, outside the vocabulary: ids run from 0 to 12"),
-        ([[1]], [[-1]], "target_ids holds -1, outside the vocabulary"),
-        ([[1] * 13], [[1]], "source_ids has 13 positions; max_len=12 is the most"),
-        ([[]], [[1]], "source_ids"),
-    ],
-)
-def test_bad_ids_are_refused(source: list, target: list, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        made(Seq2Seq)(torch.tensor(source), torch.tensor(target))
+def read_by(kind: type, *ids: list) -> Any:
+    return made(kind)(*map(torch.tensor, ids))
+
+
+WHOLE = "must be a whole number from 1 to"
+REFUSED = [
+    (lambda: tiny_recurrent(d_hidden=0), f"d_hidden=0 {WHOLE} 65536"),
+    (lambda: tiny_recurrent(d_model=2.0), f"d_model=2.0 {WHOLE} 65536"),
+    (lambda: tiny_recurrent(vocab_size=True), f"vocab_size=True {WHOLE} 1000000"),
+    (lambda: tiny_recurrent(pad_id=13), "pad_id=13 must be a whole number from 0 to 12"),
+    (lambda: tiny_recurrent(unit="rnn"), "unit='rnn' is unknown; it must be one of 'tanh', 'gru', 'lstm'"),
+    (
+        lambda: tiny_recurrent(attention="none"),
+        "attention='none' is unknown; it must be one of 'dot_product', 'additive'",
+    ),
+    (lambda: tiny_recurrent(attention=[]), "attention=[] is unknown; it must be one of 'dot_product', 'additive'"),
+    (lambda: tiny_recurrent(bidirectional=1), "bidirectional=1 must be True or False"),
+    (lambda: tiny_recurrent(dropout=1.0), "dropout=1.0 must be a number, at least 0 and less than 1"),
+    (lambda: tiny_recurrent_lm(unit="rnn"), "unit='rnn' is unknown; it must be one of 'tanh', 'gru', 'lstm'"),
+    (lambda: tiny_recurrent_classifier(pooling="cls"), "pooling='cls' is unknown"),
+    (lambda: tiny_recurrent_classifier(bidirectional="no"), "bidirectional='no' must be True or False"),
+    (lambda: tiny_recurrent_classifier(initial_deviation=-1), "initial_deviation=-1 must be None, or more than 0"),
+    (lambda: read_by(RecurrentClassifier, [[1] * 13]), "token_ids has 13 positions; max_len=12 is the most"),
+    (lambda: read_by(RecurrentLm, [[1, 13]]), "token_ids holds 13, outside the vocabulary: ids run from 0 to 12"),
+    (lambda: read_by(Seq2Seq, [[1, 13]], [[1]]), "source_ids holds 13, outside the vocabulary: ids run from 0 to 12"),
+    (lambda: read_by(Seq2Seq, [[1]], [[-1]]), "target_ids holds -1, outside the vocabulary"),
+    (lambda: read_by(Seq2Seq, [[1] * 13], [[1]]), "source_ids has 13 positions; max_len=12 is the most"),
+    (lambda: read_by(Seq2Seq, [[]], [[1]]), "source_ids"),
+    (
+        lambda: d_hidden_of("gru", n_parameters=500, d_model=16, vocab_size=72),
+        "n_parameters=500 must be at least 1,225, more than the embedding has",
+    ),
+]
+test_what_cannot_be_made_or_read_is_refused = refusals(REFUSED)
 
 
 EVERY = [(RecurrentLm, {"unit": unit}) for unit in UNITS] + [(Seq2Seq, changes) for changes in VARIANTS]
@@ -428,7 +388,10 @@ def test_probed_equals_unprobed_and_later_words_leave_earlier_scores_the_same(ki
     assert not torch.allclose(model(*before, changed)[:, 3:], whole[:, 3:], atol=1e-2)
 
 
-@each_model
+POOLED = [(RecurrentClassifier, {"unit": unit, "pooling": how, "bidirectional": both}) for unit, how, both in CASES]
+
+
+@pytest.mark.parametrize(("kind", "changes"), [*EVERY, *POOLED], ids=str)
 def test_padding_and_batch_mates_change_nothing(kind: type, changes: dict) -> None:
     model, given = made(kind, **changes), inputs(kind)
     together = model(*given)

@@ -5,7 +5,6 @@ Cho et al. 2014; Hochreiter and Schmidhuber 1997; Bahdanau et al. 2015; Mikolov 
 
 from transformer_core.models.recurrent.classifier import RecurrentClassifier
 from transformer_core.models.recurrent.config import (
-    AnyRecurrentConfig,
     RecurrentClassifierConfig,
     RecurrentConfig,
     RecurrentLmConfig,
@@ -15,7 +14,6 @@ from transformer_core.models.recurrent.layers import Bidirectional, Gru, Lstm, R
 from transformer_core.models.recurrent.seq2seq import Seq2Seq
 
 __all__ = [
-    "AnyRecurrentConfig",
     "Bidirectional",
     "Gru",
     "Lstm",

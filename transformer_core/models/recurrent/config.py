@@ -4,7 +4,7 @@ Names follow Bahdanau et al. 2015, appendix A.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -17,35 +17,19 @@ Summary = Literal["last", "mean"]
 Deviation = Annotated[float, Meta(gt=0, le=10, description="None, or more than 0 and at most 10")]
 
 
-def _padding(config: Any) -> int:
-    """What stands for padding in token ids, where the state stays: pad_id, or PADDED where there is none."""
-    return PADDED if config.pad_id is None else config.pad_id
-
-
-def _check(config: Any) -> None:
-    check_fields(config, "pad_id")
-    most = config.vocab_size - 1
-    if config.pad_id is not None and not (type(config.pad_id) is int and 0 <= config.pad_id <= most):
-        raise ValueError(f"pad_id={config.pad_id!r} must be a whole number from 0 to {most}")
-
-
 @dataclass(frozen=True, kw_only=True)
-class RecurrentConfig:
-    """Every size and choice that shapes a Seq2Seq.
+class RecurrentBase:
+    """What shapes every recurrent model.
 
     Args:
-        vocab_size: entries of the one vocabulary that source and target share.
+        vocab_size: entries of the vocabulary; of a Seq2Seq source and target share one.
         d_model: width of an embedding.
-        d_hidden: width of the hidden state, of each direction of the encoder and of the decoder; the alignment
-            compares vectors of this width.
+        d_hidden: width of the hidden state; of each direction, where there are two.
         unit: "gru", "lstm", or "tanh", the plain recurrent network.
-        bidirectional: the encoder also reads from the end to the beginning.
-        attention: None gives the decoder one summary of the sentence (Cho et al. 2014), "dot_product" and "additive"
-            (Bahdanau et al. 2015) a mixture of the encoder's states, another one for each target word.
-        max_len: most positions a sentence may have.
+        max_len: most positions a text may have; of a language model the length of the windows that it is trained on and
+            that the app reads, since it has no positions to run out of, and reads on beyond it.
         dropout: probability of dropping an entry in training, in [0, 1).
         pad_id: id of the padding token, or None where the vocabulary has none.
-        tied_output: the output matrix is the embedding's.
         initial_deviation: None starts weights as initialize_recurrent says; a number draws every matrix from
             N(0, its square), with biases of 0.
 
@@ -57,16 +41,38 @@ class RecurrentConfig:
     d_model: Width = 128
     d_hidden: Width = 128
     unit: Unit = "gru"
-    bidirectional: bool = True
-    attention: Alignment | None = "additive"
     max_len: MaxLen = 128
     dropout: Probability = 0.1
     pad_id: int | None = 0
-    tied_output: bool = True
     initial_deviation: Deviation | None = None
-    padding = property(_padding)
 
-    __post_init__ = _check
+    def __post_init__(self) -> None:
+        check_fields(self, "pad_id")
+        most = self.vocab_size - 1
+        if self.pad_id is not None and not (type(self.pad_id) is int and 0 <= self.pad_id <= most):
+            raise ValueError(f"pad_id={self.pad_id!r} must be a whole number from 0 to {most}")
+
+    @property
+    def padding(self) -> int:
+        """What stands for padding in token ids, where the state stays: pad_id, or PADDED where there is none."""
+        return PADDED if self.pad_id is None else self.pad_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentConfig(RecurrentBase):
+    """Every size and choice that shapes a Seq2Seq, beside those of RecurrentBase.
+
+    Args:
+        bidirectional: the encoder also reads from the end to the beginning.
+        attention: None gives the decoder one summary of the sentence (Cho et al. 2014), "dot_product" and "additive"
+            (Bahdanau et al. 2015) a mixture of the encoder's states, another one for each target word; vectors of width
+            d_hidden are compared.
+        tied_output: the output matrix is the embedding's.
+    """
+
+    bidirectional: bool = True
+    attention: Alignment | None = "additive"
+    tied_output: bool = True
 
     @property
     def d_memory(self) -> int:
@@ -75,68 +81,30 @@ class RecurrentConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentLmConfig:
-    """Every size and choice that shapes a RecurrentLm.
+class RecurrentLmConfig(RecurrentBase):
+    """Every size and choice that shapes a RecurrentLm, beside those of RecurrentBase.
 
     Args:
-        vocab_size: entries of the vocabulary.
-        d_model: width of an embedding.
-        d_hidden: width of the hidden state.
-        unit: as in RecurrentConfig.
-        max_len: length of the windows that it is trained on and that the app reads; the network has no positions to
-            run out of, and reads on beyond it.
-        dropout: probability of dropping an entry in training, in [0, 1).
-        pad_id: id of the padding token, or None where the vocabulary has none.
-        initial_deviation: as in RecurrentConfig.
         one_hot: as textbooks write it out: a word enters as its one-hot vector, and a gate has one bias, not two;
             there is no embedding, so that d_model says nothing.
-
-    Raises:
-        ValueError: a value outside its range.
     """
 
-    vocab_size: VocabSize
-    d_model: Width = 128
     d_hidden: Width = 256
-    unit: Unit = "gru"
-    max_len: MaxLen = 128
-    dropout: Probability = 0.1
-    pad_id: int | None = 0
-    initial_deviation: Deviation | None = None
     one_hot: bool = False
-    padding = property(_padding)
-
-    __post_init__ = _check
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentClassifierConfig:
-    """Every size and choice that shapes a RecurrentClassifier.
+class RecurrentClassifierConfig(RecurrentBase):
+    """Every size and choice that shapes a RecurrentClassifier, beside those of RecurrentBase.
 
     Args:
-        vocab_size, d_model, d_hidden, unit, bidirectional, max_len, dropout, pad_id, initial_deviation: as in
-            RecurrentConfig.
+        bidirectional: as in RecurrentConfig.
         n_classes: how many classes there are.
         pooling: the sentence's vector is the state after its last word ("last"), or the mean of all its states.
-
-    Raises:
-        ValueError: a value outside its range.
     """
 
-    vocab_size: VocabSize
     d_model: Width = 64
     d_hidden: Width = 64
-    unit: Unit = "gru"
     bidirectional: bool = False
     n_classes: Classes = 2
     pooling: Summary = "last"
-    max_len: MaxLen = 128
-    dropout: Probability = 0.1
-    pad_id: int | None = 0
-    initial_deviation: Deviation | None = None
-    padding = property(_padding)
-
-    __post_init__ = _check
-
-
-AnyRecurrentConfig = RecurrentConfig | RecurrentLmConfig | RecurrentClassifierConfig
