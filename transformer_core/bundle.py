@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -66,6 +66,8 @@ MODELS: dict[str, type[nn.Module]] = {
     "lm": RecurrentLm,
     "recurrent_classifier": RecurrentClassifier,
 }
+SPOKEN_WITH_AN = ("encoder", "answerer", "lm")
+M = TypeVar("M", bound=nn.Module)
 Answered = tuple[str, str | int | None]  # a text, and its class or its target, if it has one
 LABELLED = ("classifier", "tagger", "recurrent_classifier")  # kinds with named classes
 WITH_LENS = ("gpt", "bert")  # kinds whose every layer a tuned lens can read
@@ -144,7 +146,7 @@ class Bundle:
         """
         tokenizer = self.of_target if target else self.tokenizer
         encodings = [tokenizer.encode(text, max_len=self.config.max_len) for text in texts]
-        return make_batch(encodings, padding=self.config.padding).token_ids.to(next(self.model.parameters()).device)
+        return make_batch(encodings, padding=self.config.padding).token_ids.to(self.device)
 
     def card_in(self, language: str) -> str:
         """Return the card in a language, one of LANGUAGES; in English where there is none in it."""
@@ -171,6 +173,18 @@ class Bundle:
             fitting = ", ".join(kind for kind, reader in READERS.items() if reader.asks in asks)
             raise ValueError(f"bundle={self.name!r} is a {self.kind}; it must be one of {fitting}")
 
+    def model_as(self, *kinds: type[M]) -> M:
+        """Return the model, which must be of one of these classes.
+
+        Raises:
+            ValueError: it is of another kind.
+        """
+        if not isinstance(self.model, kinds):
+            names = [name for kind in kinds for name, model in MODELS.items() if model is kind]
+            needed = " or ".join(f"{'an' if name in SPOKEN_WITH_AN else 'a'} {name}" for name in names)
+            raise ValueError(f"bundle={self.name!r} is a {self.kind}; it must be {needed}")
+        return self.model
+
     def must_be_dense(self) -> None:
         """Refuse a mixture of experts, whose feed-forward layers have no inside that every token goes through.
 
@@ -184,6 +198,11 @@ class Bundle:
     def config(self) -> ModelConfig:
         """The model's configuration; a recurrent model's is one of models/recurrent/config.py."""
         return self.model.config  # type: ignore[return-value]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
 
     @property
     def n_parameters(self) -> int:

@@ -44,7 +44,7 @@ def try_numbers(bundle: Bundle) -> None:
     for name, weight in bundle.model.named_parameters():
         _require(bundle, f"has {name}", weight, GREATEST_WEIGHT)
     ids = bundle.tokenizer.encode(TEXT, max_len=min(most, MOST_TRIED)).ids or (0,)
-    source = torch.tensor([ids], device=next(bundle.model.parameters()).device)  # (batch, pos)
+    source = torch.tensor([ids], device=bundle.device)  # (batch, pos)
     probe = Probe()
     try:
         bundle.model(*[source] * (2 if bundle.reader.asks == "words" else 1), probe=probe)

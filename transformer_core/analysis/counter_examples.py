@@ -184,7 +184,7 @@ def _changed(text: str, start: int, end: int, new: str) -> tuple[str, int, int]:
 @torch.inference_mode()
 def _probabilities(bundle: Bundle, encodings: list[Encoding]) -> Tensor:
     """Return the probability of every outcome of each text, (text, outcome), each read at its own place."""
-    device, reader = next(bundle.model.parameters()).device, bundle.reader
+    device, reader = bundle.device, bundle.reader
     slots = [reader.required(each).slot for each in encodings]
     parts, at_once = [], reader.at_once(max(map(len, encodings)), MOST_TRIED)
     for start in range(0, len(encodings), at_once):

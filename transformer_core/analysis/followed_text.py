@@ -181,7 +181,7 @@ def _ask_translation(store: RunStore, tokenizer: Tokenizer, text: str, after: in
         )
         own = [step.token_id for step in steps]
         target = (bos_id, *own) if right is None else right
-        read = torch.tensor([target[:-1]], device=next(bundle.model.parameters()).device)
+        read = torch.tensor([target[:-1]], device=bundle.device)
         _, trace = capture(bundle.model, one_text(bundle, source), read, sites=_attention_sites(bundle))
         maps = _maps(bundle, trace, len(target) - 1, len(source))
         tokens = tokenizer.labels_of(own) if right is None else None

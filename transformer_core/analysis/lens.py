@@ -50,9 +50,8 @@ def read_out(bundle: Bundle, stream: Tensor, stage: int, through: Through = "log
         ValueError: the bundle has no tuned lens, or is of another kind.
     """
     require_lens(bundle, through)
-    if not isinstance(bundle.model, Gpt | Bert):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt or a bert")
-    head = bundle.model.output if isinstance(bundle.model, Gpt) else bundle.model.mlm_head
+    model = bundle.model_as(Gpt, Bert)
+    head = model.output if isinstance(model, Gpt) else model.mlm_head
     if through == "tuned" and bundle.lens is not None:
         stream = bundle.lens(stream, stage)
     return head(through_last_norm(bundle, stream)).float()

@@ -26,11 +26,12 @@ def require_outcome(bundle: Bundle, encoding: Encoding) -> Outcome:
     Raises:
         ValueError: it is of a kind that does not read one text alone, or predicts nothing from this one.
     """
-    _check_kind(bundle)
+    check_kind(bundle)
     return bundle.reader.required(encoding)
 
 
-def _check_kind(bundle: Bundle) -> None:
+def check_kind(bundle: Bundle) -> None:
+    """Raise ValueError unless a model is of a kind that reads one text alone."""
     if bundle.kind not in KINDS:
         raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
 
@@ -85,7 +86,7 @@ def conclude_from(bundle: Bundle, token_ids: Tensor, outcome: Outcome, stream: S
 
 def one_text(bundle: Bundle, encoding: Encoding) -> Tensor:
     """Return a text's ids as a batch of one, where the model is. # (1, pos)"""
-    return torch.tensor([encoding.ids], device=next(bundle.model.parameters()).device)
+    return torch.tensor([encoding.ids], device=bundle.device)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def read(
     Raises:
         ValueError: the bundle is of a kind that does not read one text alone, or as capture.
     """
-    _check_kind(bundle)
+    check_kind(bundle)
     outcome = bundle.reader.outcome(encoding)
 
     def made() -> Prediction:

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_core.bundle import Bundle
+from transformer_core.models import Bert
 from transformer_core.text import Encoding, make_batch
 from transformer_core.untrusted.tables.labelled import read_records, require_label, require_text
 
@@ -56,11 +57,6 @@ def _by_length(encodings: Sequence[Encoding], batch_size: int) -> Iterator[list[
         yield order[start : start + batch_size]
 
 
-def _require_bert(bundle: Bundle) -> None:
-    if bundle.kind != "bert":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a bert")
-
-
 @torch.inference_mode()
 def measure_hidden_words(
     bundle: Bundle, sentences: Sequence[str], *, share: float = HIDDEN_SHARE, seed: int = 0, batch_size: int = 32
@@ -81,11 +77,11 @@ def measure_hidden_words(
     Raises:
         ValueError: the bundle is of another kind or has no mask token, or nothing was hidden.
     """
-    _require_bert(bundle)
+    bundle.model_as(Bert)
     if bundle.tokenizer.mask_id is None:
         raise ValueError(f"bundle={bundle.name!r} has no mask token")
     encodings = bundle.tokenizer.encode_batch(sentences, max_len=bundle.config.max_len)
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     first = five = hidden = 0
     loss = 0.0
     for places in _by_length(encodings, batch_size):
@@ -129,12 +125,12 @@ def measure_sentence_pairs(bundle: Bundle, pairs: Sequence[SentencePair], *, bat
     Raises:
         ValueError: the bundle is of another kind or knows no second segment, or there are no pairs.
     """
-    _require_bert(bundle)
+    bundle.model_as(Bert)
     if not pairs:
         raise ValueError("pairs are none; at least one is needed")
     firsts, seconds, _ = zip(*pairs, strict=True)
     encodings = bundle.tokenizer.encode_batch(firsts, seconds, max_len=bundle.config.max_len)
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     correct, loss = 0, 0.0
     for places in _by_length(encodings, batch_size):
         batch = make_batch([encodings[place] for place in places], padding=bundle.config.padding)

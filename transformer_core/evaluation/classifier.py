@@ -56,5 +56,5 @@ def measure_classifier(
 def class_logits(bundle: Bundle, encodings: list[Encoding]) -> torch.Tensor:
     """Return a classifier's logits of some texts, read together. # (batch, class)"""
     batch = make_batch(encodings, padding=bundle.config.padding)
-    token_ids = batch.token_ids.to(next(bundle.model.parameters()).device)
+    token_ids = batch.token_ids.to(bundle.device)
     return bundle.model(token_ids).cpu().double()

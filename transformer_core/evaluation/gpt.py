@@ -55,7 +55,7 @@ def measure_poems(bundle: Bundle, poems: Sequence[str]) -> dict[str, Any]:
     Returns:
         loss_nats (a character), characters.
     """
-    rows, device = poem_rows(bundle.tokenizer, poems), next(bundle.model.parameters()).device
+    rows, device = poem_rows(bundle.tokenizer, poems), bundle.device
     nats, count = 0.0, 0
     for places in in_turn([len(row) for row in rows]):
         batch = padded([rows[place] for place in places], PAD_ID).to(device)
@@ -90,7 +90,7 @@ def measure_text(bundle: Bundle, text: str, *, batch_size: int = 32) -> dict[str
     ids = torch.tensor(bundle.tokenizer.encode(text).ids)
     if len(ids) < 2:
         raise ValueError(f"text has {len(ids)} tokens; at least 2 are needed")
-    device, width = next(bundle.model.parameters()).device, bundle.config.max_len
+    device, width = bundle.device, bundle.config.max_len
     loss = right = 0.0
     n_whole = (len(ids) - 1) // width
     windows = list(ids[: n_whole * width + 1].unfold(0, width + 1, width).split(batch_size)) if n_whole else []

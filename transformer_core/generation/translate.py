@@ -51,7 +51,7 @@ def translate(
     search = _Search(model, width, length_penalty, bos_id, eos_id, most, exclude)
     sources = tokenizer.ids_of(texts, max_len=bundle.config.max_len)
     order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     written = [""] * len(sources)
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]

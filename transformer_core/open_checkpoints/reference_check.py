@@ -161,7 +161,7 @@ def _asked(bundle: Bundle, text: str, others: list[str]) -> list[_Asked]:
     if segments:
         encodings.append(tokenizer.encode(others[0], others[-1], max_len=most))
     encodings = [encoding for encoding in encodings if len(encoding)]
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     found = []
     for chosen in (encodings[:1], encodings):
         batch = make_batch(chosen, padding=config.padding)

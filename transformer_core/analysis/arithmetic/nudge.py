@@ -86,7 +86,7 @@ def nudge(
     run = read_through(bundle, prompt.encoding, target_ids=target_ids, edits=edits, loss=loss)
     gradient = explain_gradient(run, name, index).recorded
     shape = tuple(run.trace[name].shape)
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     ids = tuple(one.to(device) for one in run.ids.values())
     options: dict[str, Any] = {} if run.segment_ids is None else {"segment_ids": run.segment_ids}
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import attention_scope
 from transformer_core.analysis.outcome import conclude, one_text, read
+from transformer_core.config import require_range
 from transformer_core.layers.dropout import LEVELS, drop
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
@@ -98,8 +99,7 @@ def dropped_weights(*, prompt: Prompt, layer: int, head: int, percent: int, seed
         ("percent", percent, 0, 95),
         ("draws", draws, 1, MOST_DRAWS),
     ):
-        if not least <= value <= most:
-            raise ValueError(f"{name}={value} must be from {least} to {most}")
+        require_range(name, value, least, most)
     encoding = prompt.encoding
     site = f"{attention_scope(bundle, layer)}.weights"
     reading = read(bundle, encoding, sites=(site,))

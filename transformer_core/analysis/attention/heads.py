@@ -125,8 +125,7 @@ def heads_of_text(*, prompt: Prompt, layer: int, head: int) -> Heads:
         ValueError: there is no such layer or head, or as read.
     """
     bundle = prompt.bundle
-    if not 0 <= layer < bundle.config.n_layers:
-        raise ValueError(f"layer={layer} must be from 0 to {bundle.config.n_layers - 1}")
+    require_index("layer", layer, bundle.config.n_layers)
     encoding = prompt.encoding
     scope = attention_scope(bundle, layer)
     reading = read_attention(bundle, encoding, sites=(WEIGHTS, f"{scope}.*"))

@@ -60,7 +60,7 @@ def _windows(bundle: Bundle, window: int) -> torch.Tensor:
     rows = [row for row in rows if len(row) == window][:TEXTS]
     if len(rows) < 2:
         raise ValueError(f"bundle={bundle.name!r} cuts the built-in reviews into fewer than {window} tokens each")
-    return torch.tensor(rows, device=next(bundle.model.parameters()).device)
+    return torch.tensor(rows, device=bundle.device)
 
 
 def gate_ranges(*, bundle: Bundle, direction: str = "forward") -> GateRanges:

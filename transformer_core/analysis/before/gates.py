@@ -75,14 +75,8 @@ class SentenceStates:
 
 
 def recurrent_model(bundle: Bundle) -> Seq2Seq | RecurrentLm:
-    """Return the bundle's model.
-
-    Raises:
-        ValueError: it is not recurrent.
-    """
-    if not isinstance(bundle.model, Seq2Seq | RecurrentLm):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a seq2seq or an lm")
-    return bundle.model
+    """Return the bundle's model; ValueError where it is not recurrent."""
+    return bundle.model_as(Seq2Seq, RecurrentLm)
 
 
 def gated_model(bundle: Bundle) -> Seq2Seq | RecurrentLm:

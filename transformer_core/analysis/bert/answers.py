@@ -80,11 +80,10 @@ def find_answers(*, bundle: Bundle, question: str, passage: str, n_tokens: int, 
     Raises:
         ValueError: the model finds no answers, or as encode_question.
     """
-    if not isinstance(bundle.model, AnswerFinder):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be an answerer")
+    model = bundle.model_as(AnswerFinder)
     encoding = encode_question(bundle, question, passage, n_tokens)
     ids, segments = tensors(bundle, [encoding.ids], encoding.segment_ids)
-    probabilities = bundle.model(ids, segment_ids=segments)[0].float().softmax(0).cpu().double().numpy()  # (pos, bound)
+    probabilities = model(ids, segment_ids=segments)[0].float().softmax(0).cpu().double().numpy()  # (pos, bound)
     both = zip(encoding.segment_ids, encoding.special, strict=True)
     places = [place for place, (segment, special) in enumerate(both) if segment and not special]
     start, end = probabilities[places, 0], probabilities[places, 1]  # (token,)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.models import Bert
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -37,14 +38,8 @@ class Hidden:
 
 
 def bert_of(bundle: Bundle) -> Bert:
-    """Return the bundle's model.
-
-    Raises:
-        ValueError: it is not a Bert.
-    """
-    if not isinstance(bundle.model, Bert):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a bert")
-    return bundle.model
+    """Return the bundle's model; ValueError where it is not a Bert."""
+    return bundle.model_as(Bert)
 
 
 def mask_token_id(tokenizer: Tokenizer) -> int:
@@ -131,7 +126,7 @@ def tensors(bundle: Bundle, rows: Sequence[Sequence[int]], segments: Sequence[in
     Shapes:
         returns: (batch, pos) each
     """
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     ids = torch.tensor(rows, device=device)
     if not bundle.config.n_segments:
         return ids, None
@@ -241,8 +236,7 @@ def fill_in(*, prompt: Prompt, hidden: tuple[int, ...], top: int = 8) -> Filled:
     Raises:
         ValueError: there is no mask, a place cannot be hidden, or top is outside its range.
     """
-    if not 1 <= top <= MOST_GUESSES:
-        raise ValueError(f"top={top} must be from 1 to {MOST_GUESSES}")
+    require_range("top", top, 1, MOST_GUESSES)
     read = hidden_text(prompt, hidden)
     if not read.places:
         raise ValueError("hidden=() hides nothing, and the text has no [MASK]; at least one token must be hidden")

@@ -87,11 +87,10 @@ def token_labels(*, prompt: Prompt) -> TokenLabels:
         ValueError: the model is no token classifier, or as Tokenizer.encode.
     """
     bundle = prompt.bundle
-    if not isinstance(bundle.model, TokenClassifier):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a tagger")
+    model = bundle.model_as(TokenClassifier)
     encoding = prompt.encoding
     ids, segments = tensors(bundle, [encoding.ids], encoding.segment_ids)
-    logits = bundle.model(ids, segment_ids=segments)
+    logits = model(ids, segment_ids=segments)
     probabilities = logits[0].float().softmax(-1).cpu().numpy()  # (pos, label)
     labels = bundle.labels or tuple(f"LABEL_{place}" for place in range(probabilities.shape[1]))
     words = words_of(encoding)

@@ -125,7 +125,7 @@ def random_sequences(
 
 def _weights(bundle: Bundle, scopes: tuple[str, ...], *inputs: Sequence) -> dict[str, Tensor]:
     """Return each scope's weights on one sequence, or on a source and a target. # (head, query_pos, key_pos)"""
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     ids = [torch.tensor([one.ids], device=device) for one in inputs]
     _, trace = capture(bundle.model, *ids, sites=tuple(f"{scope}.weights" for scope in scopes))
     return {scope: trace[f"{scope}.weights"][0] for scope in scopes}

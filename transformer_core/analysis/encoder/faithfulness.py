@@ -26,6 +26,7 @@ from transformer_core.analysis.encoder.measures import (
 from transformer_core.analysis.encoder.saliency import Baseline, baselines
 from transformer_core.analysis.outcome import one_text
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.text import Encoding
@@ -244,8 +245,7 @@ def sanity_check(*, prompt: Prompt, shuffles: int, seed: int = 0) -> SanityCheck
         ValueError: shuffles is outside its range, or the bundle is not a classifier.
     """
     bundle = prompt.bundle
-    if not 1 <= shuffles <= MOST_SHUFFLES:
-        raise ValueError(f"shuffles={shuffles} must be from 1 to {MOST_SHUFFLES}")
+    require_range("shuffles", shuffles, 1, MOST_SHUFFLES)
     classifier_of(bundle)
     encoding = prompt.encoding
     token_ids, words = one_text(bundle, encoding), ~np.array(encoding.special)

@@ -16,6 +16,7 @@ from transformer_core.analysis.lens import settled, through_last_norm
 from transformer_core.analysis.outcome import one_text
 from transformer_core.analysis.positions.order_cases import best_language, require_opinions
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.models.classifier import Classifier
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.probe import capture
@@ -67,11 +68,10 @@ def classifier_of(bundle: Bundle) -> Classifier:
     Raises:
         ValueError: it is not a classifier of at least two classes.
     """
-    if not isinstance(bundle.model, Classifier):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    model = bundle.model_as(Classifier)
     if bundle.config.n_classes < 2:
         raise ValueError(f"bundle={bundle.name!r} knows {bundle.config.n_classes} class; a verdict needs 2")
-    return bundle.model
+    return model
 
 
 def pooling_of(bundle: Bundle) -> Pooling:
@@ -177,8 +177,7 @@ def require_reviews(bundle: Bundle, name: str, count: int) -> None:
     """Raise ValueError unless a bundle can be measured on that many labelled reviews."""
     classifier_of(bundle)
     require_opinions(bundle)
-    if not 1 <= count <= MOST_REVIEWS:
-        raise ValueError(f"{name}={count} must be from 1 to {MOST_REVIEWS}")
+    require_range(name, count, 1, MOST_REVIEWS)
 
 
 @functools.lru_cache(maxsize=4)
@@ -195,7 +194,7 @@ def read_reviews(bundle: Bundle, *, train: int, held_out: int) -> ReadReviews:
     language = best_language(bundle.tokenizer)
     examples = reviews(language, train=train, held_out=held_out)[0 if train else 1]
     encodings = bundle.tokenizer.encode_batch([example.text for example in examples], max_len=bundle.config.max_len)
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     vectors, logits = [], []
     for start in counted(range(0, len(encodings), AT_ONCE)):
         token_ids = make_batch(encodings[start : start + AT_ONCE], padding=bundle.config.padding).token_ids

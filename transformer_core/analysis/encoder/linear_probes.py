@@ -99,7 +99,7 @@ def linear_probes(*, bundle: Bundle, train: int, held_out: int) -> LinearProbes:
         for depth in range(n_depths)
     ]
     accuracies = np.array(found).reshape(n_poolings, n_depths, 2)
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     verdicts = class_logits(bundle, new.vectors.to(device)).argmax(-1).cpu()  # (pooling, depth, review)
     return LinearProbes(
         accuracies[..., 1],

@@ -14,6 +14,7 @@ from transformer_core.analysis.encoder.saliency import Baseline, Saliency, basel
 from transformer_core.analysis.positions.order_cases import best_language
 from transformer_core.analysis.rank_correlation import FEWEST, rank_correlation, ranks
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_range
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.training.corpora.grammar import Language
@@ -164,8 +165,7 @@ def held_out_reviews(bundle: Bundle, count: int) -> tuple[Language, list[Prompt]
     Raises:
         ValueError: count is not from 1 to MOST_REVIEWS.
     """
-    if not 1 <= count <= MOST_REVIEWS:
-        raise ValueError(f"count={count} must be from 1 to {MOST_REVIEWS}")
+    require_range("count", count, 1, MOST_REVIEWS)
     language = best_language(bundle.tokenizer)
     examples = reviews(language, train=0, held_out=count + count % 2)[1][:count]  # as many of either label are made
     return language, [Prompt(bundle, example.text, bundle.config.max_len) for example in examples]

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.encoder.layers import class_logits, classifier_of, winner_and_rival
+from transformer_core.config import require_range
 from transformer_core.models.output import mean_over_real_tokens
 from transformer_core.prompt import Prompt
 
@@ -52,8 +53,7 @@ def padded_mean(*, prompt: Prompt, pads: int) -> PaddedMean:
     model, padding = classifier_of(bundle), bundle.config.padding
     if bundle.config.pad_id is None:
         raise ValueError(f"bundle={bundle.name!r} has no padding token")
-    if not 1 <= pads < bundle.config.max_len:
-        raise ValueError(f"pads={pads} must be from 1 to {bundle.config.max_len - 1}")
+    require_range("pads", pads, 1, bundle.config.max_len - 1)
     ids = bundle.tokenizer.encode(prompt.text, max_len=min(prompt.n_tokens, bundle.config.max_len - pads)).ids
     device = next(model.parameters()).device
     rows = torch.tensor([[*ids, *[padding] * pads]], device=device)

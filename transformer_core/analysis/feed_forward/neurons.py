@@ -321,7 +321,7 @@ def _read_corpus(bundle: Bundle, sentences: int) -> _Sample:
         real = torch.zeros_like(batch.mask)
         for row, flags in enumerate(own[start : start + 50]):
             real[row, : len(flags)] = torch.tensor(flags)
-        device = next(bundle.model.parameters()).device
+        device = bundle.device
         _, trace = capture(bundle.model, batch.token_ids.to(device), sites=sites, until=sites[-1])
         for leaf, layers in kept.items():
             for layer, parts in enumerate(layers):

@@ -12,6 +12,7 @@ from transformer_core.analysis.positions.order_cases import LABELS, best_languag
 from transformer_core.bundle import Bundle
 from transformer_core.config import require_range
 from transformer_core.layers.feed_forward import ACTIVATIONS
+from transformer_core.models import Classifier
 from transformer_core.probe import Edit, capture
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
@@ -128,8 +129,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
         ValueError: sentences is outside its range, or the bundle is not a classifier, or a mixture of experts.
     """
     bundle.must_be_dense()
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    bundle.model_as(Classifier)
     require_range("sentences", sentences, 1, MOST_SENTENCES)
     language, used = best_language(bundle.tokenizer), bundle.config.activation
     examples = reviews(language, train=0, held_out=sentences)[1]
@@ -138,7 +138,7 @@ def swapped_on_corpus(*, bundle: Bundle, sentences: int) -> SwappedOnCorpus:
         make_batch(encodings[start : start + AT_ONCE], padding=bundle.config.padding).token_ids
         for start in range(0, sentences, AT_ONCE)
     ]
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
 
     def verdicts(name: str) -> np.ndarray:
         edits = {} if name == used else other_activation(name, gated=bundle.config.gated)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.models import Gpt
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
@@ -128,8 +129,7 @@ def changed_word(*, prompt: Prompt, place: int, words: str, own: BothReadings | 
     """
     bundle, encoding = prompt.bundle, prompt.encoding
     gpt_of(bundle)
-    if not 0 <= place < len(encoding):
-        raise ValueError(f"place={place} must be from 0 to {len(encoding) - 1}")
+    require_index("place", place, len(encoding))
     written = bundle.tokenizer.encode(words).ids
     if not written:
         raise ValueError("words='' must hold at least one token")

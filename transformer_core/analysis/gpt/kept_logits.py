@@ -37,25 +37,13 @@ class Kept:
 
 
 def gpt_of(bundle: Bundle) -> Gpt:
-    """Return a bundle's model.
-
-    Raises:
-        ValueError: it is not a GPT.
-    """
-    if not isinstance(bundle.model, Gpt):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt")
-    return bundle.model
+    """Return a bundle's model; ValueError where it is not a GPT."""
+    return bundle.model_as(Gpt)
 
 
 def language_model_of(bundle: Bundle) -> Gpt | RecurrentLm:
-    """Return a bundle's model, which foresees each token from those before it.
-
-    Raises:
-        ValueError: it is neither a GPT nor a recurrent language model.
-    """
-    if not isinstance(bundle.model, Gpt | RecurrentLm):
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a gpt or an lm")
-    return bundle.model
+    """Return a bundle's model, which foresees each token from those before it; ValueError where it does not."""
+    return bundle.model_as(Gpt, RecurrentLm)
 
 
 def ids_on_device(model: Gpt | RecurrentLm, ids: Sequence[int]) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 
 from transformer_core.analysis.gpt.kept_logits import gpt_of, ids_on_device, labels_at, surprisal_bits
 from transformer_core.analysis.lens import Through, choices, read_out, require_lens, settled
+from transformer_core.config import require_range
 from transformer_core.probe import capture
 from transformer_core.prompt import Prompt
 
@@ -67,10 +68,8 @@ def logit_lens(*, prompt: Prompt, first: int, count: int, through: Through = "lo
     model = gpt_of(prompt.bundle)
     require_lens(prompt.bundle, through)
     encoding = prompt.encoding
-    if not 1 <= first <= len(encoding):
-        raise ValueError(f"first={first} must be from 1 to {len(encoding)}")
-    if not 1 <= count <= MOST_PLACES:
-        raise ValueError(f"count={count} must be from 1 to {MOST_PLACES}")
+    require_range("first", first, 1, len(encoding))
+    require_range("count", count, 1, MOST_PLACES)
     places = range(first, min(first + count, len(encoding) + 1))
     shown = slice(places[0] - 1, places[-1])
     sites = prompt.bundle.reader.stages

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from transformer_core.analysis.gpt.kept_logits import entropy_bits, kept_logits, labels_after, labels_at, logits_at
+from transformer_core.config import require_range
 from transformer_core.generation.sampling import probabilities
 from transformer_core.prompt import Prompt
 
@@ -114,8 +115,7 @@ def expected(*, prompt: Prompt, place: int, top: int) -> Expected:
     """
     kept, logits = logits_at(prompt, place)
     probabilities = logits.softmax(-1)  # (vocab,)
-    if not 1 <= top <= MOST_SHOWN:
-        raise ValueError(f"top={top} must be from 1 to {MOST_SHOWN}")
+    require_range("top", top, 1, MOST_SHOWN)
     best = probabilities.topk(min(top, len(probabilities)))
     came_id = kept.ids[place] if place < len(kept.ids) else -1
     came = float(probabilities[came_id]) if came_id >= 0 else 0.0

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.reader import Asks, Reader
 from transformer_core.text import Encoding
 from transformer_core.trace import Trace
@@ -98,8 +99,8 @@ def text_loss(
     """
     bundle.must_ask()
     reader, asks = bundle.reader, bundle.reader.asks
-    if answer is not None and not 0 <= answer < reader.n_outcomes:
-        raise ValueError(f"answer={answer} must be from 0 to {reader.n_outcomes - 1}")
+    if answer is not None:
+        require_index("answer", answer, reader.n_outcomes)
     if takes_answer(reader, encoding):
         slot = reader.slot(encoding)
         assert slot is not None

@@ -328,7 +328,7 @@ def own_places(encoding: Encoding) -> tuple[int, ...]:
 
 def with_answers(bundle: Bundle, encodings: Sequence[Encoding], asked: Sequence[Mapping[int, int]]) -> Cases:
     """Return texts with what is asked at each slot, by slot."""
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     token_ids = padded([list(encoding.ids) for encoding in encodings], bundle.config.padding)  # (text, pos)
     slots = 1 if bundle.reader.asks == "class" else token_ids.shape[1]
     answers = torch.full((len(encodings), slots), NONE)
@@ -346,7 +346,7 @@ def with_targets(bundle: Bundle, sources: Sequence[Encoding], targets: Sequence[
     Raises:
         ValueError: the model has no token for the start or the end of a target.
     """
-    tokenizer, device = bundle.of_target, next(bundle.model.parameters()).device
+    tokenizer, device = bundle.of_target, bundle.device
     bos_id, eos_id = tokenizer.bos_id, tokenizer.eos_id
     if bos_id is None or eos_id is None:
         raise ValueError(f"bundle={bundle.name!r} must have a token for the start and one for the end of a target")

@@ -18,6 +18,7 @@ from transformer_core.analysis.lab.directions import Direction, direction_of, st
 from transformer_core.analysis.lab.heads_off import LabAblation, attentions, heads_off, scopes_of
 from transformer_core.analysis.lab.weights import LARGEST, Block, WeightEdit, damaged, size_of
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.probe import Edit
 from transformer_core.prompt import Prompt
 from transformer_core.sites import site_of
@@ -77,8 +78,7 @@ class HeadOff:
         bundle = cases.bundle
         if self.scope not in scopes_of(bundle):
             raise ValueError(f"scope={self.scope!r} is no attention of bundle={bundle.name!r}")
-        if not 0 <= self.head < bundle.config.n_heads:
-            raise ValueError(f"head={self.head} must be from 0 to {bundle.config.n_heads - 1}")
+        require_index("head", self.head, bundle.config.n_heads)
         off = torch.arange(bundle.config.n_heads) == self.head
         return heads_off(bundle, self.scope, off, self.how, self.draw)
 
@@ -128,8 +128,7 @@ class Patch:
                 ("position", here, len(cases.labels[stack])),
                 ("from_position", there, taken.shape[-2]),
             ):
-                if not 0 <= place < there_are:
-                    raise ValueError(f"{name}={place} must be from 0 to {there_are - 1}")
+                require_index(name, place, there_are)
         rows = torch.tensor([here for here, _ in pairs], device=taken.device)
         values = taken[..., [there for _, there in pairs], :]  # (..., pair, width)
 
@@ -171,8 +170,7 @@ class Steer:
         added = direction_of(bundle, self.at, self.direction) * (self.strength * stream_norm(bundle, self.at))
         if self.position == EVERYWHERE:
             return lambda stream: stream + added
-        if not 0 <= self.position < len(cases.labels[stack_at(self.at)]):
-            raise ValueError(f"position={self.position} must be from 0 to {len(cases.labels[stack_at(self.at)]) - 1}")
+        require_index("position", self.position, len(cases.labels[stack_at(self.at)]))
 
         def steer(stream: Tensor, here: range) -> None:
             if self.position in here:

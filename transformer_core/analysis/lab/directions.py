@@ -80,7 +80,7 @@ def direction_of(bundle: Bundle, site: str, direction: Direction) -> Tensor:
     length = found.norm()
     if not length > 0:
         raise ValueError(f"direction={direction.source!r} is 0 at {site}: both ends are the same there")
-    return (found / length).float().to(next(bundle.model.parameters()).device)
+    return (found / length).float().to(bundle.device)
 
 
 def stack_at(site: str) -> str:

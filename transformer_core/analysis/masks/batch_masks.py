@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.bundle import Bundle
-from transformer_core.config import PADDED, ModelConfig
+from transformer_core.config import PADDED, ModelConfig, require_index
 from transformer_core.layers.attention import MultiHeadAttention
 from transformer_core.layers.embeddings import rows_of
 from transformer_core.layers.initialization import initialize
@@ -92,9 +92,8 @@ def batch_masks(*, bundle: Bundle, texts: tuple[str, ...], source: int, target: 
         ValueError: there is no such row, or as batch_of.
     """
     batch = batch_of(bundle, texts, n_tokens)
-    for name, row in (("source", source), ("target", target)):
-        if not 0 <= row < len(batch):
-            raise ValueError(f"{name}={row} must be from 0 to {len(batch) - 1}")
+    require_index("source", source, len(batch))
+    require_index("target", target, len(batch))
     size = batch.token_ids.shape[1]
     padding = batch.mask[source].expand(size, size)  # (query_pos, key_pos)
     both = combined_mask(padding, causal_mask(size))

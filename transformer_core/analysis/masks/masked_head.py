@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_core.analysis.attention.heads import HeadSteps, head_steps
 from transformer_core.analysis.masks.codes import mask_from_code
-from transformer_core.analysis.outcome import KINDS, conclude, one_text, own_mask
+from transformer_core.analysis.outcome import check_kind, conclude, one_text, own_mask
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.layers.attention import masked_softmax
@@ -131,8 +131,7 @@ def read_under(
     Raises:
         ValueError: the bundle is of a kind that does not read one text alone, or as capture.
     """
-    if bundle.kind not in KINDS:
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be one of {', '.join(KINDS)}")
+    check_kind(bundle)
     token_ids, outcome = one_text(bundle, encoding), bundle.reader.outcome(encoding)
     given = mask.to(token_ids.device) if mask is not None and layer is None else None
     edits = dict(edits or {})

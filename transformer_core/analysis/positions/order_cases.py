@@ -148,7 +148,7 @@ def cases_of_text(prompt: Prompt) -> Cases:
     encoding = prompt.encoding
     ids = torch.tensor([encoding.ids])
     if bundle.kind == "classifier":
-        logits, _ = capture(bundle.model, ids.to(next(bundle.model.parameters()).device), sites=())
+        logits, _ = capture(bundle.model, ids.to(bundle.device), sites=())
         return Cases(ids, logits.cpu().argmax(-1)[:, None], encoding.special)
     if bundle.kind == "gpt":
         if len(encoding) < 2:

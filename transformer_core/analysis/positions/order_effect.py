@@ -213,7 +213,7 @@ def _guesses(bundle: Bundle, case: Cases, way: str, order: Tensor | None = None)
         ids = ids[:, order.argsort()]
     elif way != "kept":
         edits = order_edits(bundle.config, order, stack="*" if case.written is None else "encoder.*")
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     read = [part.to(device) for part in (ids, case.written) if part is not None]
     output, _ = capture(bundle.model, *read, sites=(), edits=edits)
     targets, logits = case.targets, bundle.reader.scores(output)  # (text, slot, outcome)

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformer_core.analysis.parts import position_vectors
 from transformer_core.analysis.positions.order_effect import order_edits
 from transformer_core.bundle import Bundle
-from transformer_core.config import ModelConfig
+from transformer_core.config import ModelConfig, require_range
 from transformer_core.layers.positions import ROTARY, Rotary, alibi_bias, rotate, sinusoidal_table
 from transformer_core.probe import Edit, capture
 from transformer_core.prompt import Prompt
@@ -106,8 +106,7 @@ def score_schemes(
         "pair": (pair, -1, pairs - 1),
     }
     for name, (value, low, high) in bounds.items():
-        if not low <= value <= high:
-            raise ValueError(f"{name}={value} must be from {low} to {high}")
+        require_range(name, value, low, high)
     ids = torch.full((1, length), encoding.ids[place])
     vectors, learned_from = _learned_table(config.d_embedding, length, learned)
     tables = {"sinusoidal": sinusoidal_table(length, config.d_embedding), "learned": vectors}
@@ -150,7 +149,7 @@ def _content(bundle: Bundle, ids: Tensor, head: int) -> tuple[Tensor, Tensor]:
     """Return query and key of the head, (pos, d_head), without any positions."""
     sites = _unturned(bundle.config)
     edits = order_edits(bundle.config, None, first=True)
-    token_ids = ids.to(next(bundle.model.parameters()).device)
+    token_ids = ids.to(bundle.device)
     _, trace = capture(bundle.model, token_ids, sites=(*sites, WEIGHTS), edits=edits, until=WEIGHTS)
     heads = (head, bundle.config.kv_head(head))
     query, key = (trace.stack(site)[0, 0, one].float().cpu() for site, one in zip(sites, heads, strict=True))
@@ -190,7 +189,7 @@ def _seen(
     bundle: Bundle, ids: Tensor, scheme: str, tables: Mapping[str, Tensor], head: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the head's scores and weights, (query_pos, key_pos), with the scheme in place of the model's own."""
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     edits: dict[str, Edit] = dict(order_edits(bundle.config, None, first=True))
     reached = ids.shape[1]
     if scheme in tables:

@@ -116,8 +116,7 @@ def without_source(*, prompt: Prompt, target_ids: tuple[int, ...], step: int) ->
     Raises:
         ValueError: there is no such step, or as source_of.
     """
-    if not 0 <= step < len(target_ids) - 1:
-        raise ValueError(f"step={step} must be from 0 to {len(target_ids) - 2}")
+    require_index("step", step, len(target_ids) - 1)
     source = source_of(prompt, "translation")
     device, size = source.ids.device, source.ids.shape[1]
     read = torch.tensor([target_ids[: step + 1]], device=device)  # (1, target_pos)

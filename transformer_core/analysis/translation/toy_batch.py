@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_core.config import ModelConfig, require_choice
+from transformer_core.config import ModelConfig, require_choice, require_index
 from transformer_core.layers.masks import causal_mask, combined_mask, padding_mask
 from transformer_core.models import Translation
 from transformer_core.probe import capture
@@ -179,13 +179,9 @@ def toy_batch(
     Raises:
         ValueError: there is no such source, sentence, layer, head or convention.
     """
-    for name, value, size in (
-        ("sentence", sentence, SENTENCES),
-        ("layer", layer, CONFIG.n_layers),
-        ("head", head, CONFIG.n_heads),
-    ):
-        if not 0 <= value < size:
-            raise ValueError(f"{name}={value} must be from 0 to {size - 1}")
+    require_index("sentence", sentence, SENTENCES)
+    require_index("layer", layer, CONFIG.n_layers)
+    require_index("head", head, CONFIG.n_heads)
     model, source_ids, target_ids = toy_model(seed, convention), toy_source(source, seed), torch.tensor(TARGETS)
     logits, trace = capture(model, source_ids, target_ids)
     values = [tensor[torch.isfinite(tensor)].float() for tensor in trace.values()]

@@ -10,8 +10,10 @@ from torch import Tensor
 
 from transformer_core.analysis.outcome import read
 from transformer_core.bundle import Bundle
+from transformer_core.config import require_index
 from transformer_core.layers.attention import masked_softmax
 from transformer_core.layers.masks import additive_mask
+from transformer_core.models import Classifier
 from transformer_core.prompt import Prompt
 from transformer_core.trace import Trace
 
@@ -68,8 +70,7 @@ class SentenceAttention:
         Raises:
             ValueError: there is no such layer.
         """
-        if not 0 <= number < len(self.layers):
-            raise ValueError(f"layer={number} must be from 0 to {len(self.layers) - 1}")
+        require_index("layer", number, len(self.layers))
         return self.layers[number]
 
 
@@ -80,8 +81,7 @@ def sentence_attention(prompt: Prompt) -> SentenceAttention:
         ValueError: the bundle is of another kind, or scores by another rule than the dot product.
     """
     bundle = prompt.bundle
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    bundle.model_as(Classifier)
     config = bundle.config
     if config.scoring != "dot_product":
         raise ValueError(f"bundle={bundle.name!r} scores by scoring={config.scoring!r}; it must be 'dot_product'")

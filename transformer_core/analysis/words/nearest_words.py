@@ -13,7 +13,7 @@ from torch import Tensor
 
 from transformer_core.analysis.words.vocabulary import embedding_matrix, listed, unit_rows
 from transformer_core.bundle import Bundle
-from transformer_core.config import require_choice
+from transformer_core.config import require_choice, require_index
 
 Measure = Literal["cosine", "centred", "euclidean"]
 
@@ -72,8 +72,8 @@ def _candidates(bundle: Bundle, fragments: bool, *always: int) -> Tensor:
 
 def _check_ids(bundle: Bundle, **ids: int | None) -> None:
     for name, id_ in ids.items():
-        if id_ is not None and not 0 <= id_ < bundle.tokenizer.vocab_size:
-            raise ValueError(f"{name}={id_} must be from 0 to {bundle.tokenizer.vocab_size - 1}")
+        if id_ is not None:
+            require_index(name, id_, bundle.tokenizer.vocab_size)
 
 
 @torch.inference_mode()

@@ -19,6 +19,7 @@ from transformer_core.config import require_choice
 from transformer_core.layout.neighbours import nearest, squared_distances, trustworthiness
 from transformer_core.layout.pca import normalised, pca, variance_shares
 from transformer_core.layout.tsne import affinities, fresh
+from transformer_core.models import Classifier
 
 AT_ONCE = 2048
 
@@ -40,10 +41,9 @@ def lone_verdicts(bundle: Bundle, token_ids: Sequence[int], *, label: int = -1) 
     Raises:
         ValueError: the bundle is of another kind.
     """
-    if bundle.kind != "classifier":
-        raise ValueError(f"bundle={bundle.name!r} is a {bundle.kind}; it must be a classifier")
+    bundle.model_as(Classifier)
     before, after = template_of(bundle.tokenizer)
-    device = next(bundle.model.parameters()).device
+    device = bundle.device
     rows = torch.tensor([[*before, id_, *after] for id_ in token_ids], device=device)  # (token, pos)
     logits = torch.cat([bundle.model(part) for part in rows.split(AT_ONCE)]).float().cpu()  # (token, class)
     own = logits[:, label]
