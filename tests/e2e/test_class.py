@@ -8,19 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Response, ViewportSize, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from pages.language import words
 from tests.helpers.browser import download
 from tests.helpers.engine import shipped
-from tests.helpers.hall import EN, close_room, lecture_of, notes_of
+from tests.helpers.hall import EN, check_light, check_usable, close_room, lecture_of, notes_of, phones_of
 from transformer_core.analysis.classroom.cuts import cuts
 from transformer_core.analysis.classroom.draws import forecast
 from transformer_core.prompt import Prompt
 
-PHONE: ViewportSize = {"width": 360, "height": 640}
-MOST_BYTES_OF_A_PHONES_PAGE = 60_000
 NAME = "you_are_the_model"
 GUESSES = ("They", "saw", "<img src=x onerror=alert(1)>")
 
@@ -28,10 +25,8 @@ GUESSES = ("They", "saw", "<img src=x onerror=alert(1)>")
 @pytest.fixture
 def phones(browser: Browser) -> Iterator[list[Page]]:
     """Three phones, each with cookies of its own."""
-    contexts = [browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, locale="en-GB") for _ in range(3)]
-    yield [context.new_page() for context in contexts]
-    for context in contexts:
-        context.close()
+    with phones_of(browser, 3) as phones:
+        yield phones
 
 
 def opened(page: Page, address: str, scene: int) -> str:
@@ -125,25 +120,13 @@ def test_a_class_draws_guesses_and_cuts_and_the_projector_has_its_numbers_beside
 
 @pytest.mark.nightly
 def test_the_phones_part_is_light_and_can_be_heard(own_page: Page, phones: list[Page], address: str) -> None:
-    phone, sizes = phones[0], list[int]()
-
-    def weigh(response: Response) -> None:
-        if not response.url.endswith("/events"):
-            sizes.append(len(response.body()))
-
+    phone = phones[0]
     code = opened(own_page, address, 1)
-    phone.on("response", weigh)
-    phone.goto(f"{address}/room/{code}")
-    for scene, told in enumerate(lecture_of(name=NAME).scenes[:7], 1):
+    check_light(phone, f"{address}/room/{code}", ".options button")
+    for told in lecture_of(name=NAME).scenes[:7]:
         expect(phone.locator("h1")).to_have_text(told.title)
         expect(phone.locator(".options button").first).to_be_visible()
-        if scene == 1:
-            assert sum(sizes) < MOST_BYTES_OF_A_PHONES_PAGE
-        assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        for height in phone.locator("button, a, input").evaluate_all("(all) => all.map((one) => one.offsetHeight)"):
-            assert height >= 48
-        found = Axe().run(phone)
-        assert found.violations_count == 0, found.generate_report()
+        check_usable(phone)
         own_page.keyboard.press("ArrowRight")
     phone.get_by_role("button", name="中文").tap()
     expect(phone.locator("header")).to_contain_text(words("zh")["phone.room"].format(code=code))

@@ -7,15 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Response, ViewportSize, expect
+from playwright.sync_api import Browser, Page, expect
 
 from pages.language import words
 from tests.helpers.browser import download, rest
-from tests.helpers.hall import EN, close_room, join, lecture_of, notes_of, open_room, wait_ready
+from tests.helpers.hall import (
+    EN,
+    check_light,
+    check_usable,
+    close_room,
+    join,
+    lecture_of,
+    notes_of,
+    open_room,
+    phones_of,
+    wait_ready,
+)
 
-PHONE: ViewportSize = {"width": 360, "height": 640}
-MOST_BYTES_OF_A_PHONES_PAGE = 60_000
 MOST_BYTES_OF_A_FILE = 15_000_000
 MARKUP = "<img src=x onerror=alert(1)> not a good film"
 
@@ -23,10 +31,8 @@ MARKUP = "<img src=x onerror=alert(1)> not a good film"
 @pytest.fixture
 def phones(browser: Browser) -> Iterator[list[Page]]:
     """Two phones, each with cookies of its own."""
-    contexts = [browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, locale="en-GB") for _ in range(2)]
-    yield [context.new_page() for context in contexts]
-    for context in contexts:
-        context.close()
+    with phones_of(browser, 2) as phones:
+        yield phones
 
 
 @pytest.fixture
@@ -161,22 +167,10 @@ def test_the_file_of_a_room_has_the_classs_answers_and_no_markup_of_theirs(
 
 @pytest.mark.nightly
 def test_the_phones_page_is_light_and_can_be_heard(own_page: Page, phones: list[Page], address: str) -> None:
-    phone, sizes = phones[0], list[int]()
-
-    def weigh(response: Response) -> None:
-        if not response.url.endswith("/events"):
-            sizes.append(len(response.body()))
-
+    phone = phones[0]
     code = open_room(own_page, address, 8)
-    phone.on("response", weigh)
-    phone.goto(f"{address}/room/{code}")
-    phone.wait_for_selector(".options")
-    assert sum(sizes) < MOST_BYTES_OF_A_PHONES_PAGE
-    assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    for height in phone.locator("button, a").evaluate_all("(all) => all.map((one) => one.offsetHeight)"):
-        assert height >= 48
-    found = Axe().run(phone)
-    assert found.violations_count == 0, found.generate_report()
+    check_light(phone, f"{address}/room/{code}", ".options")
+    check_usable(phone)
     phone.get_by_role("button", name="中文").tap()
     expect(phone.locator("header")).to_contain_text(words("zh")["phone.room"].format(code=code))
     expect(phone.get_by_role("link")).to_have_count(0)  # the screen shows what is asked

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from pages.language import words as words_of
 from tests.helpers import nightly_but
 from tests.helpers.browser import PAGES, low, rest, settle, type_text, visit
+from tests.helpers.hall import phones_of
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 RECORD = """
@@ -258,9 +259,8 @@ def test_a_term_says_what_it_means_and_moves_nothing(page: Page, address: str, l
 
 @pytest.fixture
 def phone(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, locale="en-GB")
-    yield context.new_page()
-    context.close()
+    with phones_of(browser, 1, PHONE) as (phone,):
+        yield phone
 
 
 def test_a_tap_reads_a_cell_and_pins_it_and_two_fingers_zoom(phone: Page, address: str) -> None:

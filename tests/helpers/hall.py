@@ -1,11 +1,17 @@
 """A lecture in the browser: the projector at a scene, a room that is open, and phones that join it."""
 
-from playwright.sync_api import FrameLocator, Page, expect
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, FrameLocator, Page, Response, ViewportSize, expect
 
 from pages.hall.lectures import Lecture, lectures
 from pages.language import words
 
 EN = words("en")
+PHONE: ViewportSize = {"width": 360, "height": 640}
+MOST_BYTES_OF_A_PHONES_PAGE = 60_000
 
 
 def lecture_of(language: str = "en", name: str = "twelve_scenes") -> Lecture:
@@ -51,6 +57,40 @@ def close_room(notes: Page) -> None:
     """Close the room from the window with notes."""
     notes.get_by_role("button", name=EN["projector.close_room"]).click()
     expect(notes.get_by_role("button", name=EN["projector.open_room"])).to_be_visible()
+
+
+@contextmanager
+def phones_of(browser: Browser, count: int, size: ViewportSize = PHONE) -> Iterator[list[Page]]:
+    """Yield so many phones, each with cookies of its own."""
+    contexts = [
+        browser.new_context(viewport=size, has_touch=True, is_mobile=True, locale="en-GB") for _ in range(count)
+    ]
+    yield [context.new_page() for context in contexts]
+    for context in contexts:
+        context.close()
+
+
+def check_light(phone: Page, address: str, ready: str) -> None:
+    """Open a phone's page until something is there; check the bytes that came."""
+    sizes = list[int]()
+
+    def weigh(response: Response) -> None:
+        if not response.url.endswith("/events"):
+            sizes.append(len(response.body()))
+
+    phone.on("response", weigh)
+    phone.goto(address)
+    expect(phone.locator(ready).first).to_be_visible()
+    assert sum(sizes) < MOST_BYTES_OF_A_PHONES_PAGE
+
+
+def check_usable(phone: Page) -> None:
+    """Check that a phone's page fits, can be touched and can be heard."""
+    assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    for height in phone.locator("button, a, input").evaluate_all("(all) => all.map((one) => one.offsetHeight)"):
+        assert height >= 48
+    found = Axe().run(phone)
+    assert found.violations_count == 0, found.generate_report()
 
 
 def join(phone: Page, address: str, code: str) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.util import calc_hash
@@ -24,6 +25,7 @@ from pages.figures.matrix import unpack
 from pages.language import words
 from pages.room import Page
 from tests.helpers import PATIENCE, ROOT
+from transformer_core.training.runs.store.run_store import RunStore
 
 # Streamlit asks a thousand times a second whether the page has run, for a sixth of the page's own time; run() joins the
 # thread next.
@@ -55,6 +57,31 @@ def first_screen(page: str = "home", **query: str | list[str]) -> AppTest:
         app.query_params[name] = value
     app._page_hash = calc_hash(page)  # switch_page would have to run the front page first
     return app.run()
+
+
+class Starts:
+    """A launcher that only remembers which runs it was to start and to go on with."""
+
+    def __init__(self) -> None:
+        self.started, self.resumed = list[str](), list[str]()
+
+    def start(self, store: RunStore) -> None:
+        self.started.append(store.id)
+
+    def ask(self, store: RunStore, _: object) -> None:
+        self.resumed.append(store.id)
+
+    def estimate(self, *_: object) -> None:
+        raise ValueError("the data are missing")
+
+
+def nothing_starts(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Starts:
+    """Keep a test's runs in a folder, and start none."""
+    made = Starts()
+    monkeypatch.setenv("VITRINE_RUNS", str(folder))
+    for module in ("train.form", "kit.runs"):
+        monkeypatch.setattr(f"pages.{module}.starter", lambda: made)
+    return made
 
 
 def told(app: AppTest) -> str:

@@ -14,7 +14,7 @@ from pages.language import words
 from pages.serving import owners
 from pages.train.variant import GUESSES, measured_change, one_changes
 from tests.helpers.made_runs import FRAMES, SPECS, STEPS, made_run, spoil_measures
-from tests.helpers.pages import run, told
+from tests.helpers.pages import nothing_starts, run, told
 from transformer_core.training.runs.run_list import RunList
 from transformer_core.training.runs.settings import change, differences
 from transformer_core.training.spec import Origin
@@ -25,15 +25,7 @@ QUICK = SPECS["classifier"]
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Keep the runs of a test in a folder of its own; start nothing, but remember what was to be started."""
-    ids: list[str] = []
-
-    class Launcher:
-        def start(self, store) -> None:
-            ids.append(store.id)
-
-    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.kit.runs.starter", Launcher)
-    return ids
+    return nothing_starts(monkeypatch, tmp_path).started
 
 
 def two(tmp_path: Path, **values: object):

@@ -10,8 +10,6 @@ import hashlib
 import html
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -20,25 +18,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import heads_grid, one_head
 from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
-from pages.figures.standalone import component_assets
 from pages.language import Word, strings
 from tests.helpers import PATIENCE
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
-
-NODE = shutil.which("node")
-
-
-def in_node(tmp_path, script: str, **payloads: bytes):
-    """Run the component's modules, then `script`, and return what it prints; `load(name)` gives an unpacked payload."""
-    for name, payload in payloads.items():
-        (tmp_path / name).write_bytes(payload)
-    load = """
-    import { readFileSync } from "node:fs";
-    const load = (name) => unpack(readFileSync(`${process.argv[2]}/${name}`));
-    """
-    (tmp_path / "check.mjs").write_text(component_assets("matrix")[0] + load + script, encoding="utf-8")
-    command = [NODE, tmp_path / "check.mjs", tmp_path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
+from tests.helpers.node import in_node, needs_node
 
 
 @pytest.mark.parametrize("kind", ["probability", "signed", "count"])
@@ -68,7 +51,7 @@ def test_a_small_figure_holds_what_the_model_computed_and_a_large_one_says_its_h
     assert header["panels"][0]["values"]["type"] == kind
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_the_browser_fills_in_counts_as_python_does(tmp_path):
     word = "{answers} {answers:answer|answers} from {phones} {phones:phone|phones}, {other}"
     counts = [(0, 1), (1, "1"), (2, "1.0"), ("12", 2)]
@@ -77,7 +60,7 @@ def test_the_browser_fills_in_counts_as_python_does(tmp_path):
     console.log(JSON.stringify({json.dumps(counts)}.map(([answers, phones]) => fill(word, {{ answers, phones }}))));
     """
     said = [Word(word).format(answers=answers, phones=phones, other="{other}") for answers, phones in counts]
-    assert in_node(tmp_path, script) == said
+    assert in_node(tmp_path, "matrix", script) == said
 
 
 def test_exact_values_come_back_bit_for_bit():
@@ -197,21 +180,21 @@ def test_page_carries_the_figure(page):
     assert arrays["head"].shape == (5, 5)
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_browser_reads_and_recomputes_what_python_packed(tmp_path):
     explain = attention(seed=3, causal=True)
     shown = np.where(np.isfinite(explain.masked_scores), explain.weights, np.nan)
     exact = figure(panel_of(shown), detail="exact", explain=explain).to_bytes()
     coded = figure(panel_of(shown), detail="quantised").to_bytes()
     script = """
-    const [exact, coded] = [load("exact"), load("coded")];
+    const [exact, coded] = [unpack(bytes("exact")), unpack(bytes("coded"))];
     const cells = ({ panels: [panel] }) => Array.from(panel.data, (_, i) => valueAt(panel, Math.floor(i / 5), i % 5));
     const rows = [0, 1, 2, 3, 4].map((row) => recompute(exact.explain, row));
     const text = [printed(exact.panels[0], 0, 0), printed(coded.panels[0], 0, 0), printed(coded.panels[0], 0, 1)];
     const gaps = rows.map(({ weightGap, scoreGap, rowSum }) => [weightGap, scoreGap, rowSum]);
     console.log(JSON.stringify({ exact: cells(exact), coded: cells(coded), gaps, text }));
     """
-    found = in_node(tmp_path, script, exact=exact, coded=coded)
+    found = in_node(tmp_path, "matrix", script, exact=exact, coded=coded)
     read = {name: np.array(found[name], dtype=float).reshape(5, 5) for name in ("exact", "coded")}
     np.testing.assert_array_equal(read["exact"], shown)
     np.testing.assert_allclose(read["coded"], unpack(coded)[1]["a"], atol=1e-12)
@@ -222,7 +205,7 @@ def test_browser_reads_and_recomputes_what_python_packed(tmp_path):
     assert found["text"] == ["1", "1.000 ± 0.002", None]
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_capped_scores_are_recomputed_and_heads_of_one_group_are_one_span(tmp_path):
     explain = attention(seed=5)
     cap, bias = 0.7, np.linspace(-1, 0, 25).reshape(5, 5).astype(np.float32)
@@ -232,32 +215,32 @@ def test_capped_scores_are_recomputed_and_heads_of_one_group_are_one_span(tmp_pa
     capped = replace(explain, scores=scores, masked_scores=scores, weights=weights, cap=cap, bias=bias)
     payload = figure(detail="exact", explain=capped).to_bytes()
     script = """
-    const rows = [0, 1, 2, 3, 4].map((row) => recompute(load("head").explain, row));
+    const rows = [0, 1, 2, 3, 4].map((row) => recompute(unpack(bytes("head")).explain, row));
     const gaps = rows.map((row) => row.scoreGap + row.weightGap);
     const line = ["a", "a", "b", ""].map((group, i) => ({ panel: { group }, x: 10 * i, w: 8 }));
     const ungrouped = groupsOf([{ panel: {}, x: 0, w: 8 }]); // as of the film's heads
     console.log(JSON.stringify({ gaps, spans: groupsOf(line), ungrouped }));
     """
-    found = in_node(tmp_path, script, head=payload)
+    found = in_node(tmp_path, "matrix", script, head=payload)
     assert max(found["gaps"]) < 1e-5
     assert found["ungrouped"] == []
     assert found["spans"] == [{"group": "a", "x": 0, "w": 18}, {"group": "b", "x": 20, "w": 8}]
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_wholly_masked_row_gets_weights_of_zero(tmp_path):
     explain = attention(seed=4)
     masked, weights = explain.masked_scores.copy(), explain.weights.copy()
     masked[2], weights[2] = -np.inf, 0
     payload = figure(detail="exact", explain=replace(explain, masked_scores=masked, weights=weights)).to_bytes()
     script = """
-    const { weights, weightGap, sum } = recompute(load("head").explain, 2);
+    const { weights, weightGap, sum } = recompute(unpack(bytes("head")).explain, 2);
     console.log(JSON.stringify([...weights, weightGap, sum]));
     """
-    assert in_node(tmp_path, script, head=payload) == [0] * 7
+    assert in_node(tmp_path, "matrix", script, head=payload) == [0] * 7
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_zero_is_the_page_or_a_pale_grey_and_ramps_run_one_way(tmp_path):
     script = """
     const found = {};
@@ -269,7 +252,7 @@ def test_zero_is_the_page_or_a_pale_grey_and_ramps_run_one_way(tmp_path):
     const lightness = (colours) => colours.map((colour) => toLab(colour)[0]);
     console.log(JSON.stringify(Object.fromEntries(Object.entries(found).map(([k, v]) => [k, [v, v.map(lightness)]]))));
     """
-    found = in_node(tmp_path, script)
+    found = in_node(tmp_path, "matrix", script)
     for name, background in (("light", [255, 255, 255]), ("dark", [14, 17, 23])):
         ramps, lightness = found[name]
         assert all(ramp[0] == background for ramp in ramps)
@@ -285,7 +268,7 @@ def test_zero_is_the_page_or_a_pale_grey_and_ramps_run_one_way(tmp_path):
         assert high_blue > high_red
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@needs_node
 def test_a_cell_is_found_under_a_point_of_a_part_that_is_zoomed_into(tmp_path):
     script = """
     const panel = { index: 3, width: 8, height: 6 };
@@ -294,7 +277,7 @@ def test_a_cell_is_found_under_a_point_of_a_part_that_is_zoomed_into(tmp_path):
     const at = (box, x, y) => cellUnder({ boxes: [box] }, x, y);
     console.log(JSON.stringify([at(whole, 125, 75), at(part, 125, 75), at(part, 179, 109), at(part, 99, 75)]));
     """
-    whole, part, last, outside = in_node(tmp_path, script)
+    whole, part, last, outside = in_node(tmp_path, "matrix", script)
     assert whole == {"panel": 3, "row": 2, "col": 2}
     assert part == {"panel": 3, "row": 3, "col": 5}  # half of the rows, and of the columns, from the middle on
     assert last == {"panel": 3, "row": 5, "col": 7}

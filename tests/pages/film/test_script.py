@@ -1,37 +1,15 @@
 """The film's script, run without a browser: it reads what Python wrote, keeps time, and lets points glide."""
 
-import json
-import shutil
-import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pages.figures.standalone import component_assets
 from pages.film.figures.film import film_bytes
-from tests.helpers import PATIENCE
 from tests.helpers.figures import clouds
+from tests.helpers.node import in_node, needs_node
 from transformer_core.training.histograms import BINS, LOWEST, PER_POWER, QUANTITIES, Histograms
 from transformer_core.training.runs.store.records import Curves
-
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
-
-
-def in_node(tmp_path, script: str, **payloads: bytes):
-    """Run the component's modules, then `script`, and return what it prints; `bytes(name)` gives a payload."""
-    for name, payload in payloads.items():
-        (tmp_path / name).write_bytes(payload)
-    before = """
-    import { readFileSync } from "node:fs";
-    const bytes = (name) => readFileSync(`${process.argv[2]}/${name}`);
-    globalThis.matchMedia = () => ({ matches: false });
-    const print = (value) => console.log(JSON.stringify(value));
-    """
-    (tmp_path / "check.mjs").write_text(component_assets("film")[0] + before + script, encoding="utf-8")
-    command = [NODE, tmp_path / "check.mjs", tmp_path]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
 
 
 @needs_node
@@ -50,7 +28,11 @@ def test_a_run_that_comes_in_parts_is_the_run_that_comes_whole(tmp_path):
     print({ same: JSON.stringify(told(whole)) === JSON.stringify(told(parts)), changes, count: parts.frames.length });
     """
     parts = {"whole": film_bytes(film), "half": film_bytes(half), "rest": film_bytes(film, after=2, after_step=60)}
-    assert in_node(tmp_path, script, **parts) == {"same": True, "changes": [True, True, False, False], "count": 6}
+    assert in_node(tmp_path, "film", script, **parts) == {
+        "same": True,
+        "changes": [True, True, False, False],
+        "count": 6,
+    }
 
 
 @needs_node
@@ -63,7 +45,7 @@ def test_points_glide_between_frames_and_stand_on_them(tmp_path):
     const at = (step) => [...positions(reel, "tsne", reel.placeAt(step), to)];
     print({ at: [at(0), at(25), at(50), at(100)], place: [reel.placeAt(49), reel.placeAt(50), reel.placeAt(1e6)] });
     """
-    got = in_node(tmp_path, script, film=film_bytes(film))
+    got = in_node(tmp_path, "film", script, film=film_bytes(film))
     first, between, second, last = (np.array(xy).reshape(5, 2) * [1, -1] for xy in got["at"])
     for shown, (_, layout) in zip((first, second, last), film.laid_out("tsne"), strict=True):
         np.testing.assert_allclose(shown, layout.xy, rtol=1e-5)
@@ -96,7 +78,7 @@ def test_the_clock_plays_loops_follows_and_keeps_its_bounds(tmp_path):
     clock.drag(2.4); seen.dragged = [clock.at, clock.frame, clock.playing];
     print(seen);
     """
-    assert in_node(tmp_path, script) == {
+    assert in_node(tmp_path, "film", script) == {
         "first": 4,
         "gliding": True,
         "followed": [5, 5],
@@ -117,7 +99,7 @@ def test_two_runs_share_one_line_of_steps(tmp_path):
     const places = [line.placeOf(15), line.frameOf(29), line.placeOf(99)];
     print({ steps: line.steps, at: [line.stepAt(1.5), line.stepAt(3), ...places] });
     """
-    assert in_node(tmp_path, script) == {"steps": [0, 10, 20, 30], "at": [15, 30, 1.5, 2, 3]}
+    assert in_node(tmp_path, "film", script) == {"steps": [0, 10, 20, 30], "at": [15, 30, 1.5, 2, 3]}
 
 
 @needs_node
@@ -129,7 +111,7 @@ def test_a_frame_without_a_layout_leaves_no_hole(tmp_path):
     reel.add(bytes("film"));
     print([0, 1, 2, 3].map((k) => reel.frames.findIndex(({ layouts }) => layouts.tsne?.xy === reel.layout(k, "tsne"))));
     """
-    assert in_node(tmp_path, script, film=film_bytes(replace(film, layouts=layouts))) == [1, 1, 1, 3]
+    assert in_node(tmp_path, "film", script, film=film_bytes(replace(film, layouts=layouts))) == [1, 1, 1, 3]
 
 
 @needs_node
@@ -153,7 +135,7 @@ def test_the_script_reads_histograms_in_the_engines_bins_and_says_by_how_much_a_
       missing: reel.frames[0].histograms === undefined,
     });
     """
-    got = in_node(tmp_path, script, film=film_bytes(film))
+    got = in_node(tmp_path, "film", script, film=film_bytes(film))
     assert got["bins"] == {"lowest": LOWEST, "perPower": PER_POWER, "bins": BINS}
     assert (got["weights"]["total"], got["weights"]["shares"][33:35], got["none"]) == (4, [0.75, 0.25], 0)
     assert got["span"] == {"first": 12, "last": 34, "peak": 1}  # of 0.75, 1 and 1

@@ -19,7 +19,7 @@ from pages.sweep.plan import SHORT, settings_of, values_near
 from pages.train.data import in_language
 from pages.train.settings import ALL
 from tests.helpers.made_runs import SPECS, made_run
-from tests.helpers.pages import asks, run, told
+from tests.helpers.pages import asks, nothing_starts, run, told
 from transformer_core.shares import mean_interval
 from transformer_core.training.runs.presets import QUICK
 from transformer_core.training.runs.run_list import RunList
@@ -32,19 +32,7 @@ ACTIVATION = {"sweep_one": "activation", "sweep_one_values": "relu,gelu", "sweep
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Keep the runs of a test in a folder of its own; start nothing, but remember what was to be started."""
-    ids: list[str] = []
-
-    class Launcher:
-        def start(self, store) -> None:
-            ids.append(store.id)
-
-        def estimate(self, spec, data=None) -> None:
-            raise ValueError("not measured here")
-
-    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    monkeypatch.setattr("pages.kit.runs.starter", Launcher)
-    monkeypatch.setattr("pages.train.form.starter", Launcher)
-    return ids
+    return nothing_starts(monkeypatch, tmp_path).started
 
 
 def page(lang: str = "en", **query: str) -> AppTest:

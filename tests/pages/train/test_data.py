@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.language import plain, prose, words
 from pages.serving.limits import may_read
 from tests.helpers import ROOT, nightly_but
-from tests.helpers.pages import run, told
+from tests.helpers.pages import nothing_starts, run, told
 from tests.pages.train.test_page import button
 from transformer_core.training.runs.presets import PRESETS
 from transformer_core.training.runs.run_list import RunList
@@ -21,16 +21,8 @@ TABLE = "\n".join(("id,review,kind", *(f"{i},{text},{label}" for i, (text, label
 
 @pytest.fixture(autouse=True)
 def _nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Launcher:
-        def start(self, _) -> None: ...
-
-        def estimate(self, *_) -> None:
-            raise ValueError("no estimate here")
-
-    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path / "runs"))
+    nothing_starts(monkeypatch, tmp_path / "runs")
     monkeypatch.setenv("VITRINE_DATA", str(tmp_path))
-    for module in ("train.form", "kit.runs"):
-        monkeypatch.setattr(f"pages.{module}.starter", Launcher)
 
 
 def upload(name: str, data: bytes, language: str = "en") -> AppTest:

@@ -20,7 +20,7 @@ from pages.train.exports import bundle_zip, files_of, run_zip
 from pages.train.panel import attempt, progress_words
 from pages.train.variant import one_changes
 from tests.helpers.made_runs import SPECS, STEPS, held, made_run, spoil_measures
-from tests.helpers.pages import asks, run, told
+from tests.helpers.pages import Starts, asks, nothing_starts, run, told
 from transformer_core.training.runs.queue import Queue
 from transformer_core.training.runs.run_list import BOUNDS, RunList
 from transformer_core.training.runs.runner import runner
@@ -30,22 +30,6 @@ from transformer_core.training.spec import Origin
 
 RESTING = ("stopped", "finished", "failed")
 LIVE = ("queued", "starting", "running", "paused")
-
-
-class _Launcher:
-    """A launcher that only remembers what it was asked for."""
-
-    def __init__(self) -> None:
-        self.started, self.resumed = [], []
-
-    def start(self, store) -> None:
-        self.started.append(store.id)
-
-    def ask(self, store, _) -> None:
-        self.resumed.append(store.id)
-
-    def estimate(self, *_) -> None:
-        raise ValueError("the data are missing")
 
 
 class _AtOnce:
@@ -61,15 +45,11 @@ class _AtOnce:
 
 
 @pytest.fixture(autouse=True)
-def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Launcher:
+def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Starts:
     """Keep the runs of a test in a folder of its own, and start nothing."""
-    made = _Launcher()
-    monkeypatch.setenv("VITRINE_RUNS", str(tmp_path))
-    for module in ("train.form", "kit.runs"):
-        monkeypatch.setattr(f"pages.{module}.starter", lambda: made)
     monkeypatch.setattr(train_form, "_measuring", _AtOnce())
     train_form._known.clear()
-    return made
+    return nothing_starts(monkeypatch, tmp_path)
 
 
 EN = words("en")
@@ -114,7 +94,7 @@ def test_a_run_that_rests_is_shown_with_its_state(state: str, language: str, tmp
 
 
 @pytest.mark.parametrize("state", LIVE)
-def test_a_live_run_can_be_paused_resumed_and_stopped(state: str, tmp_path: Path, launcher: _Launcher) -> None:
+def test_a_live_run_can_be_paused_resumed_and_stopped(state: str, tmp_path: Path, launcher: Starts) -> None:
     store = made_run(tmp_path, state=state)
     lock = held(store)
     try:
@@ -134,7 +114,7 @@ def test_a_live_run_can_be_paused_resumed_and_stopped(state: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_damaged_queue_is_put_aside_and_that_is_said(language: str, tmp_path: Path, launcher: _Launcher) -> None:
+def test_a_damaged_queue_is_put_aside_and_that_is_said(language: str, tmp_path: Path, launcher: Starts) -> None:
     store = made_run(tmp_path, state="paused")
     (tmp_path / "queue.sqlite").write_bytes(b"no table at all")
     assert store.status().state == "paused"
@@ -145,7 +125,7 @@ def test_a_damaged_queue_is_put_aside_and_that_is_said(language: str, tmp_path: 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_run_whose_worker_died_is_interrupted_and_can_be_taken_up(
-    language: str, tmp_path: Path, launcher: _Launcher
+    language: str, tmp_path: Path, launcher: Starts
 ) -> None:
     store = made_run(tmp_path, state="running")
     app = run("train", lang=language, run=store.id)
@@ -164,7 +144,7 @@ def test_a_run_that_is_not_there_is_said_and_the_form_shown(asked: str) -> None:
     assert "run" not in app.query_params
 
 
-def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: _Launcher) -> None:
+def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: Starts) -> None:
     app = run("train", d_model="32", n_heads="2")
     button(app, "train.start").click().run()
     assert not app.exception
@@ -175,7 +155,7 @@ def test_start_makes_a_run_and_puts_it_in_the_link(tmp_path: Path, launcher: _La
     assert store.spec.name == "quick · d_model 32 · 2 heads"
 
 
-def test_a_click_on_start_counts_while_the_estimate_ends(monkeypatch: pytest.MonkeyPatch, launcher: _Launcher) -> None:
+def test_a_click_on_start_counts_while_the_estimate_ends(monkeypatch: pytest.MonkeyPatch, launcher: Starts) -> None:
     looks = iter([False, False])
 
     class Ending(Future):
@@ -216,7 +196,7 @@ def test_the_prediction_is_answered_by_measured_numbers(language: str, tmp_path:
     assert "60.0%" in told(app)
 
 
-def test_the_form_can_begin_with_a_runs_settings_and_with_its_weights(tmp_path: Path, launcher: _Launcher) -> None:
+def test_the_form_can_begin_with_a_runs_settings_and_with_its_weights(tmp_path: Path, launcher: Starts) -> None:
     store = made_run(tmp_path, replace(SPECS["classifier"], name="mine"))
     app = run("train", run=store.id)
     button(app, "train.again").click().run()
