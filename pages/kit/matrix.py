@@ -17,7 +17,7 @@ from pages.kit.experiment import figure
 from pages.kit.exports import caption_of, export_matrix
 from pages.kit.header import View
 from pages.kit.url import in_url, remember
-from pages.language import t
+from pages.language import strings, t
 
 PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
 
@@ -41,6 +41,7 @@ class Picture:
         answer: what it was drawn from; its files say so.
         of: what it shows of that, by name, such as a head; its files say that, too.
         pins: the link keeps its pinned cell by its key.
+        version: any text that names this state; `data-painted` carries it once it is on the screen.
     """
 
     key: str
@@ -48,6 +49,7 @@ class Picture:
     answer: Answer[Any]
     of: Mapping[str, Any] = field(default_factory=dict)
     pins: bool = True
+    version: str = ""
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return what the component takes.
@@ -56,7 +58,8 @@ class Picture:
             stamp: as of MatrixFigure.
         """
         figure = _pinned(self.figure, in_url(f"pin_{self.key}")) if self.pins else self.figure
-        return figure.to_bytes(stamp=stamp, caption=caption_of(self.answer.arguments, **self.of), key=self.key)
+        about = {"caption": caption_of(self.answer.arguments, **self.of), "key": self.key, "version": self.version}
+        return figure.to_bytes(strings("matrix"), stamp=stamp, **about)
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,13 @@ def show_matrix(
     *,
     key: str,
     of: Mapping[str, Any] = MappingProxyType({}),
+    version: str = "",
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
     **options: Any,
 ) -> Choice:
     """Show a figure, as show_picture has it; where it is given no on_cell, the link keeps its pinned cell."""
-    return show_picture(Picture(key, figure, answer, of, pins=on_cell is None), on_cell=on_cell, **options)
+    picture = Picture(key, figure, answer, of, pins=on_cell is None, version=version)
+    return show_picture(picture, on_cell=on_cell, **options)
 
 
 def window_note(view: View, layer: int, *, both: bool = False) -> str:
@@ -120,6 +125,7 @@ def show_picture(
     on_stroke: Callable[[Runs], None] | None = None,
     on_turn: Callable[[str], None] | None = None,
     height: Literal["content", "stretch"] | int = "content",
+    files: bool = False,
 ) -> Choice:
     """Show a figure and return what was last clicked in it.
 
@@ -136,6 +142,7 @@ def show_picture(
         on_stroke: Called with each stroke of the figure's brush once it has ended, before the page runs.
         on_turn: Called with the names of all switches that are off, "-" between them, before the page runs.
         height: As of any Streamlit component.
+        files: Offer its files below it.
     """
 
     key = picture.key
@@ -160,6 +167,8 @@ def show_picture(
             on_painted_change=lambda: _on_painted(key, on_paint, on_stroke),
             on_turned_change=lambda: _on_turned(key, on_turn),
         )
+    if files:
+        export_picture(picture)
     return _choice(_raw(result))
 
 

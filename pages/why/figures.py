@@ -1,6 +1,6 @@
 """Square matrices between the tokens of a sentence, side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +26,11 @@ class Square:
 def squares(
     matrices: Sequence[Square],
     labels: tuple[str, ...],
-    words: Mapping[str, str],
     *,
     axes: tuple[str, str],
     quantity: str,
     note: str,
     filename: str,
-    version: str,
     columns: int = 0,
     same_scale: bool = False,
 ) -> MatrixFigure:
@@ -40,7 +38,6 @@ def squares(
 
     Args:
         matrices: of one shape; of fewer rows than labels, the first tokens alone are queries.
-        words: the texts of the matrix itself.
         axes: titles of the vertical and the horizontal axis.
         same_scale: signed matrices share one scale, so that they can be compared.
     """
@@ -58,11 +55,9 @@ def squares(
         panels,
         Axis(down, labels[: len(matrices[0].values)]),
         Axis(across, labels),
-        words,
         columns=columns,
         link="why",
         quantity=quantity,
         note=note,
         filename=filename,
-        version=version,
     )

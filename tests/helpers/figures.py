@@ -1,8 +1,12 @@
 """Small matrices, and made-up runs for the film: points that separate, and heads that find a diagonal."""
 
+import json
+import struct
+from typing import Any
+
 import numpy as np
 
-from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
+from pages.figures.matrix import ALIGNMENT, LEVELS, MASKED, Axis, Explain, MatrixFigure, Panel, Scale
 from pages.film.figures.film import Film, FollowedMoment, FollowedText
 from pages.language import strings
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
@@ -163,3 +167,26 @@ def followed_reversing(film: Film, text: str = "d a c b f e h g") -> FollowedTex
 def _softmax(logits: np.ndarray) -> np.ndarray:
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     return raised / raised.sum(-1, keepdims=True)
+
+
+def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays by panel id and as "explain.query" and so on; codes become values again."""
+    (length,) = struct.unpack_from("<I", payload)
+    header = json.loads(payload[4 : 4 + length].decode("utf-8"))
+    start = -(-(4 + length) // ALIGNMENT) * ALIGNMENT
+
+    def read(place: dict[str, Any]) -> np.ndarray:
+        kind = np.dtype({"u1": np.uint8, "f4": "<f4"}[place["type"]])
+        flat = np.frombuffer(payload, kind, int(np.prod(place["shape"])), start + place["at"])
+        return flat.reshape(place["shape"])
+
+    arrays = {}
+    for panel in header["panels"]:
+        values, scale = read(panel["values"]), panel["scale"]
+        if values.dtype == np.uint8:
+            decoded = scale["low"] + values / LEVELS * (scale["high"] - scale["low"])
+            values = np.where(values == MASKED, np.nan, decoded)
+        arrays[panel["id"]] = values
+    for name, place in header.get("explain", {}).get("arrays", {}).items():
+        arrays[f"explain.{name}"] = read(place)
+    return header, arrays

@@ -30,9 +30,7 @@ def _figure(
     rows: Axis,
     cols: Axis,
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
-    version: str,
     quantity: str = "value",
     **fields: Any,
 ) -> MatrixFigure:
@@ -41,21 +39,17 @@ def _figure(
         panels,
         rows,
         cols,
-        ui,
         role="residual",
         detail="exact",
         link="embeddings",
         quantity=words[f"quantity_{quantity}"],
         note=words[f"note_{name}"],
         filename=f"embedding_{name}",
-        version=version,
         **fields,
     )
 
 
-def vectors_matrix(
-    vectors: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def vectors_matrix(vectors: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> MatrixFigure:
     """Draw the vectors of a sentence, a token a row.
 
     Shapes:
@@ -63,8 +57,7 @@ def vectors_matrix(
 
     Args:
         labels: one a token.
-        words, ui: of the page, and of the matrix itself.
-        version: names this state.
+        words: of the page.
     """
     return _figure(
         "vectors",
@@ -72,15 +65,11 @@ def vectors_matrix(
         Axis(words["axis_token"], labels, TOKEN),
         _dimensions(words, vectors.shape[1]),
         words,
-        ui,
         title=words["title_vectors"],
-        version=version,
     )
 
 
-def cosine_matrix(
-    cosine: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def cosine_matrix(cosine: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> MatrixFigure:
     """Draw the cosine of the angle between each two tokens' vectors, from -1 to 1.
 
     Shapes:
@@ -92,10 +81,8 @@ def cosine_matrix(
         Axis(words["axis_token"], labels, TOKEN),
         Axis(words["axis_other"], labels, "embedding other"),
         words,
-        ui,
         title=words["title_cosine"],
         quantity="cosine",
-        version=version,
     )
 
 
@@ -104,9 +91,6 @@ def compared_matrix(
     cosine: np.ndarray,
     labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw the dot product of each two tokens' vectors beside the cosine of their angle, each on its own scale.
 
@@ -123,9 +107,6 @@ def compared_matrix(
         Axis(words["axis_token"], labels, TOKEN),
         Axis(words["axis_other"], labels, "embedding other"),
         words,
-        ui,
-        columns=2,
-        version=version,
     )
 
 
@@ -135,9 +116,6 @@ def one_hot_matrix(
     ids: Sequence[int],
     labels: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw a one-hot vector, upright, beside the rows of the matrix that it picks from.
 
@@ -161,16 +139,10 @@ def one_hot_matrix(
         rows,
         _dimensions(words, matrix.shape[1]),
         words,
-        ui,
-        columns=2,
-        layout="single",
-        version=version,
     )
 
 
-def product_matrix(
-    product: np.ndarray, row: np.ndarray, words: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def product_matrix(product: np.ndarray, row: np.ndarray, words: Mapping[str, str]) -> MatrixFigure:
     """Draw the product of one-hot and matrix, the row looked up, and their difference, on one scale.
 
     Shapes:
@@ -184,9 +156,7 @@ def product_matrix(
         Axis(words["axis_way"], lines, "embedding way"),
         _dimensions(words, len(row)),
         words,
-        ui,
         title=words["title_product"],
-        version=version,
     )
 
 

@@ -19,11 +19,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import heads_grid, one_head
-from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
+from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html
 from pages.figures.standalone import component_assets
 from pages.language import Word, strings
 from tests.helpers import PATIENCE
-from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
+from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of, unpack
 
 NODE = shutil.which("node")
 
@@ -94,7 +94,7 @@ def test_exact_values_come_back_bit_for_bit():
 
 
 def test_header_holds_labels_whole_and_buffers_are_aligned():
-    payload = figure(columns=1, version="v7", cell=(1, 2)).to_bytes()
+    payload = figure(columns=1, cell=(1, 2)).to_bytes(version="v7")
     header, _ = unpack(payload)
     assert header["axes"] == [
         {"name": "query position", "labels": list(TOKENS), "key": "query position"},
@@ -331,16 +331,14 @@ def test_page_script_mounts_it():
 def test_heads_that_share_keys_have_one_group_and_a_window_its_edges(step: str) -> None:
     words = strings("axis", "en") | {"weight": "w", "step": step, "quantity": "w"}
     weights = np.full((2, 4, 5, 5), 0.2)
-    options: dict = {"layer": 0, "head": 1, "version": "v", "windows": [(2, None), None]}
-    grid = heads_grid(weights, TOKENS, words, ENGLISH_WORDS, groups=["a", "a", "b", "b"], **options)
+    options: dict = {"layer": 0, "head": 1, "windows": [(2, None), None]}
+    grid = heads_grid(weights, TOKENS, words, groups=["a", "a", "b", "b"], **options)
     panels = unpack(grid.to_bytes())[0]["panels"]
     assert [panel["group"] for panel in panels] == ["a", "a", "b", "b"] * 2
     assert [panel["window"] for panel in panels] == [[2, None]] * 4 + [None] * 4
     steps = vars(attention()) | {"mixture": np.ones((5, 3))}
-    one = one_head(steps | {"cap": 2.0}, TOKENS, words, ENGLISH_WORDS, title="", step=step, cell=None, version="v")
+    one = one_head(steps | {"cap": 2.0}, TOKENS, words, title="", step=step, cell=None)
     header = unpack(one.to_bytes())[0]
     assert header.get("explain", {}).get("cap") == (2.0 if step == "weights" else None)
-    bare = one_head(
-        steps | {"divisor": None}, TOKENS, words, ENGLISH_WORDS, title="", step=step, cell=None, version="v"
-    )
+    bare = one_head(steps | {"divisor": None}, TOKENS, words, title="", step=step, cell=None)
     assert bare.explain is None
