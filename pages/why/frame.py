@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import Shown
 from pages.figures.forms import Filled
+from pages.figures.matrix import Axis, MatrixFigure, Panel
 from pages.kit.asking import Answer
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Control, Values, head_control, layer_control
@@ -21,7 +22,6 @@ from pages.kit.matrix import Picture, show_picture
 from pages.kit.navigation import ICONS, page_path
 from pages.language import plain, section, t
 from pages.room import Part
-from pages.why.figures import Square, squares
 
 SEED = 0
 SITES = ("*self_attention*",)
@@ -31,7 +31,7 @@ LAYER, HEAD = layer_control("why.layer"), head_control("why.head")
 def squares_of(
     name: str,
     view: View,
-    matrices: list[Square],
+    matrices: list[Panel],
     answer: Answer[Any],
     what: str,
     *,
@@ -43,13 +43,16 @@ def squares_of(
 
     Args:
         name: of the question.
+        matrices: of one shape; of fewer rows than tokens, the first tokens alone are queries.
         what: in the keys of its texts.
         note: in the key of its note, where that is another.
     """
-    figure = squares(
-        matrices,
-        view.encoding.labels,
-        axes=(t("axis.query"), t("axis.key")),
+    labels = view.encoding.labels
+    figure = MatrixFigure(
+        tuple(matrices),
+        Axis(t("axis.query"), labels[: len(matrices[0].values)]),
+        Axis(t("axis.key"), labels),
+        link="why",
         quantity=t(f"why.{name}.{what}"),
         note=t(f"why.{name}.{note or what}_note"),
         filename=f"why_{name}_{what}",
@@ -118,7 +121,7 @@ class Desk:
         say(f"**{self.word(what)}**")
         show_chart(chart, answer, key=f"why_{self.name}_{what}", label=self.word(what))
 
-    def matrices(self, matrices: list[Square], answer: Answer[Any], what: str, **options: Any) -> None:
+    def matrices(self, matrices: list[Panel], answer: Answer[Any], what: str, **options: Any) -> None:
         """Show matrices between the tokens of the sentence, with their files."""
         show_picture(squares_of(self.name, self.view, matrices, answer, what, **options), files=True)
 
