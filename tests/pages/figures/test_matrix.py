@@ -308,16 +308,14 @@ def test_page_script_mounts_it():
         from pages.figures import matrix
         from pages.figures import matrix as matrix_parts
         from pages.kit.asking import Answer
-        from pages.kit.matrix import Choice, show_matrix
+        from pages.kit.matrix import show_matrix
         from tests.helpers.figures import ENGLISH_WORDS
 
         axis = matrix_parts.Axis("position", ("a", "b"))
         panel = matrix_parts.Panel("p", "", np.eye(2), matrix_parts.Scale.of("probability"))
         figure = matrix.MatrixFigure((panel,), axis, axis, ENGLISH_WORDS)
-        choice = show_matrix(
-            figure, Answer(None, np.eye, {"layer": 1}), key="m", of={"head": 2}, on_select=print, on_cell=print
-        )
-        assert choice == Choice(None, None)
+        answer = Answer(None, np.eye, {"layer": 1})
+        show_matrix(figure, answer, key="m", of={"head": 2}, on_select=print, on_cell=print)
 
     for _ in range(2):  # a second server in one process registers it anew
         ran = AppTest.from_function(script, default_timeout=PATIENCE).run()
