@@ -330,20 +330,18 @@ def counts(name: str, read: Callable[[str], Any]) -> bool:
     return read("range_test") if name in WITH_RANGE_TEST else name not in WITHOUT_RANGE_TEST or not read("range_test")
 
 
-def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]:
-    """Show one section's widgets and return their values.
+def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen: bool) -> None:
+    """Show one section's widgets.
 
     Args:
         usual: what each setting is where nothing else was chosen.
         frozen: what the vocabulary follows from cannot be changed, since the weights are taken over.
     """
     by_name = {one.name: one for one in ALL}
-    values = {}
     controls = apply(SECTIONS[section], source, network_of(source, usual))
     for start in range(0, len(controls), COLUMNS):
         for place, one in zip(st.columns(COLUMNS, vertical_alignment="bottom"), controls[start:], strict=False):
             with place:
                 idle = not counts(one.name, lambda name: value_of(by_name[name], usual[name]))
                 fixed = frozen and one.name in VOCABULARY
-                values[one.name] = ask(one, usual[one.name], disabled=idle or fixed)
-    return values
+                ask(one, usual[one.name], disabled=idle or fixed)

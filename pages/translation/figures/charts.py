@@ -135,25 +135,21 @@ def _lines(said: Mapping[str, str]) -> Chart:
     return alt.layer(rules, names, bold, weak, targets)
 
 
-def likeliest_bars(
-    labels: Sequence[str], probabilities: np.ndarray, said: Mapping[str, str], *, written: int = 0
-) -> Filled:
-    """Draw the likeliest words of one step as bars, in order.
+def likeliest_bars(labels: Sequence[str], probabilities: np.ndarray, said: Mapping[str, str]) -> Filled:
+    """Draw the likeliest words of one step as bars, in order; the first of them was written.
 
     Shapes:
         probabilities: (rank,), falling
 
     Args:
         said: word, probability, and the legend: written, passed.
-        written: the rank of the word that was written.
     """
     names = [f"{rank + 1} · {clipped(label)}" for rank, label in enumerate(labels)]
-    is_written = [said["written"] if rank == written else said["passed"] for rank in range(len(names))]
     words = records(
         word=names,
         whole=list(labels),
         probability=probabilities.astype(float),
-        kind=is_written,
+        kind=[said["passed" if rank else "written"] for rank in range(len(names))],
         place=list(range(len(names))),
     )
     return Filled(_likeliest(said), {"words": words}, height=26 * len(names) + 90)
