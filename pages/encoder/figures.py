@@ -238,7 +238,7 @@ def moves_figure(moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...],
         words: layer, token, moves, angles.
     """
     panels = [Panel(name, words[name], x, Scale.of("count", x)) for name, x in (("angles", angles), ("moves", moves))]
-    rows, cols = Axis(words["layer"], tuple(map(str, range(len(moves))))), Axis(words["token"], labels)
+    rows, cols = Axis.counted(words["layer"], len(moves)), Axis(words["token"], labels)
     return _exact_figure("moves", panels, rows, cols, words, role="residual", link=TOKENS)
 
 

@@ -34,8 +34,9 @@ def head_board(panels: tuple[Panel, ...], words: Mapping[str, str], **options: A
         words: layer, head.
         options: of MatrixFigure.
     """
-    rows, cols = (tuple(map(str, range(size))) for size in panels[0].values.shape)
-    return MatrixFigure(panels, Axis(words["layer"], rows), Axis(words["head"], cols), detail="exact", **options)
+    sides = zip(("layer", "head"), panels[0].values.shape, strict=True)
+    rows, cols = (Axis.counted(words[side], size) for side, size in sides)
+    return MatrixFigure(panels, rows, cols, detail="exact", **options)
 
 
 def heads_grid(
@@ -128,7 +129,7 @@ def one_head(
         window: of the head's layer, as of Panel.
     """
     values = steps[step]
-    across = Axis(words["dimension"], tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
+    across = Axis.counted(words["dimension"], values.shape[1]) if step == "mixture" else None
     return MatrixFigure(
         (Panel(id=step, title=words["step"], values=values, scale=_scale(step, values), cols=across, window=window),),
         Axis(words["query"], labels),

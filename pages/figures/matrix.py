@@ -38,6 +38,11 @@ class Axis:
     labels: tuple[str, ...]
     key: str = ""
 
+    @classmethod
+    def counted(cls, name: str, count: int, key: str = "") -> Axis:
+        """Return the side whose entries have nothing but a number."""
+        return cls(name, tuple(map(str, range(count))), key)
+
 
 @dataclass(frozen=True)
 class Scale:

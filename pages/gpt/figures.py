@@ -100,7 +100,7 @@ def kept_grid(
     return MatrixFigure(
         tuple(panels),
         Axis(words["token"], labels),
-        Axis(words["dimension"], tuple(map(str, range(kept.shape[2])))),
+        Axis.counted(words["dimension"], kept.shape[2]),
         role=role,
         quantity=words["quantity"],
         filename="gpt_cache",

@@ -158,7 +158,7 @@ def sum_figure(
     return MatrixFigure(
         (Panel("sum", words["sum_title"], values, Scale.of("signed", values)),),
         Axis(words["axis_part"], labels),
-        Axis(words["axis_dimension"], tuple(map(str, range(values.shape[1])))),
+        Axis.counted(words["axis_dimension"], values.shape[1]),
         role="residual",
         detail="exact",
         quantity=words["quantity_written"],

@@ -322,7 +322,7 @@ def one_hot_figure(
     tokens = Axis(words["axis_token"], tuple(labels))
     others = Axis(words["axis_other"], tuple(labels))
     columns = Axis(words["axis_column"], tuple(map(str, ids)))
-    dimensions = Axis(words["axis_dimension"], tuple(map(str, range(learned.shape[1]))))
+    dimensions = Axis.counted(words["axis_dimension"], learned.shape[1])
     if measure == "vectors":
         scales = Scale("probability", 0.0, 1.0), Scale.of("signed", learned)
     elif measure == "cosine":

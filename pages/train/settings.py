@@ -191,7 +191,7 @@ def _reading(control: Control, default: Any) -> tuple[Any, Callable[[Any], Any],
 
 def value_of(control: Control, default: Any) -> Any:
     """Return a setting's value without its widget: what was chosen, else what the URL has, else the default."""
-    return _or_none(control, chosen(control.name, *_reading(control, default)))
+    return or_none(control, chosen(control.name, *_reading(control, default)))
 
 
 def ask(control: Control, default: Any, *, disabled: bool = False) -> Any:
@@ -200,10 +200,11 @@ def ask(control: Control, default: Any, *, disabled: bool = False) -> Any:
     shown = control.show(value, key, disabled)
     value = value if shown is None else shown
     keep(control.name, control.write(value), control.write(default))
-    return _or_none(control, value)
+    return or_none(control, value)
 
 
-def _or_none(control: Control, value: Any) -> Any:
+def or_none(control: Control, value: Any) -> Any:
+    """Return a setting's value, None for the number at which it is off."""
     return None if isinstance(control, Number) and control.off is not None and value == control.off else value
 
 

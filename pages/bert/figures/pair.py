@@ -98,7 +98,7 @@ def rows_figure(rows: np.ndarray, words: Words) -> MatrixFigure:
     return MatrixFigure(
         (Panel("segments", words["rows_title"], values, Scale.of("signed", values)),),
         Axis(words["axis_row"], names),
-        Axis(words["axis_dimension"], tuple(map(str, range(rows.shape[1])))),
+        Axis.counted(words["axis_dimension"], rows.shape[1]),
         role="residual",
         detail="exact",
         quantity=words["axis_value"],

@@ -20,10 +20,6 @@ HUE, MARKED = HUES["residual"], PALETTE[4]
 MOST_NAMED, MOST_NUMBERED = 64, 32
 
 
-def _dimensions(words: Mapping[str, str], size: int) -> Axis:
-    return Axis(words["axis_dimension"], tuple(map(str, range(size))), DIMENSION)
-
-
 def _figure(
     name: str,
     panels: tuple[Panel, ...],
@@ -63,7 +59,7 @@ def vectors_matrix(vectors: np.ndarray, labels: tuple[str, ...], words: Mapping[
         "vectors",
         (Panel("vectors", "", vectors, Scale.of("signed", vectors)),),
         Axis(words["axis_token"], labels, TOKEN),
-        _dimensions(words, vectors.shape[1]),
+        Axis.counted(words["axis_dimension"], vectors.shape[1], DIMENSION),
         words,
         title=words["title_vectors"],
     )
@@ -137,7 +133,7 @@ def one_hot_matrix(
             Panel("matrix", words["title_matrix"], matrix, Scale.of("signed", matrix)),
         ),
         rows,
-        _dimensions(words, matrix.shape[1]),
+        Axis.counted(words["axis_dimension"], matrix.shape[1], DIMENSION),
         words,
     )
 
@@ -154,7 +150,7 @@ def product_matrix(product: np.ndarray, row: np.ndarray, words: Mapping[str, str
         "product",
         (Panel("product", "", values, Scale.of("signed", values)),),
         Axis(words["axis_way"], lines, "embedding way"),
-        _dimensions(words, len(row)),
+        Axis.counted(words["axis_dimension"], len(row), DIMENSION),
         words,
         title=words["title_product"],
     )

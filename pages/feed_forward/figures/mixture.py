@@ -41,7 +41,7 @@ def routing_figure(
     return MatrixFigure(
         tuple(Panel(name, words[name], values, Scale.of("probability")) for name, values in panels.items()),
         Axis(words["token"], labels),
-        Axis(words["expert"], tuple(map(str, range(probabilities.shape[1])))),
+        Axis.counted(words["expert"], probabilities.shape[1]),
         {"masked": words["not_chosen"]},
         role="residual",
         detail="exact",

@@ -58,7 +58,7 @@ def strongest_figure(
 
 def whole_figure(activation: np.ndarray, labels: tuple[str, ...], words: Words) -> MatrixFigure:
     """Draw every activation of a layer, (pos, neuron)."""
-    across = Axis(words["neuron"], tuple(map(str, range(activation.shape[1]))))
+    across = Axis.counted(words["neuron"], activation.shape[1])
     return MatrixFigure(
         (Panel("whole", words["whole"], activation, Scale.of("signed", activation)),),
         Axis(words["token"], labels),

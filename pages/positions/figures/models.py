@@ -11,7 +11,7 @@ import numpy as np
 from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
-from pages.positions.figures.sinusoids import Words, lines_legend, numbered
+from pages.positions.figures.sinusoids import Words, lines_legend
 
 ALIKE = ("kept", "positions_removed")  # the seed makes no difference to these
 
@@ -31,8 +31,8 @@ def schemes_figure(values: np.ndarray, names: Sequence[str], words: Words, *, sh
     )
     return MatrixFigure(
         panels,
-        numbered(words["axis_query"], values.shape[1]),
-        numbered(words["axis_key"], values.shape[2]),
+        Axis.counted(words["axis_query"], values.shape[1]),
+        Axis.counted(words["axis_key"], values.shape[2]),
         role="weights" if shown == "weights" else "positions",
         link="schemes",
         quantity=words[f"shown_{shown}"],
@@ -149,7 +149,7 @@ def concatenated_figure(rows: Mapping[str, np.ndarray], words: Words) -> MatrixF
     return MatrixFigure(
         (Panel("rows", words["concatenated_title"], values, Scale.of("signed", values)),),
         Axis(words["axis_vector"], tuple(rows)),
-        numbered(words["axis_output"], values.shape[1]),
+        Axis.counted(words["axis_output"], values.shape[1]),
         role="query",
         detail="exact",
         quantity=words["quantity_output"],

@@ -26,11 +26,6 @@ def lines_legend(columns: int = 0, orient: Literal["top", "bottom"] = "top") -> 
     )
 
 
-def numbered(name: str, count: int, *, key: str = "") -> Axis:
-    """Return an axis whose labels are 0, 1, 2, ..."""
-    return Axis(name, tuple(map(str, range(count))), key)
-
-
 def position_figure(
     table: np.ndarray, tokens: Sequence[str], words: Words, *, cell: tuple[int, int] | None
 ) -> MatrixFigure:
@@ -47,7 +42,7 @@ def position_figure(
     return MatrixFigure(
         (Panel("table", words["matrix_title"].format(length=length, d_model=d_model), table, Scale("signed", -1, 1)),),
         Axis(words["axis_position"], (*named, *map(str, range(len(named), length)))),
-        numbered(words["axis_dimension"], d_model),
+        Axis.counted(words["axis_dimension"], d_model),
         role="positions",
         cell=cell,
         link="positions",
@@ -164,8 +159,8 @@ def exponents_figure(tables: np.ndarray, words: Words) -> MatrixFigure:
     )
     return MatrixFigure(
         panels,
-        numbered(words["axis_position"], length),
-        numbered(words["axis_dimension"], d_model),
+        Axis.counted(words["axis_position"], length),
+        Axis.counted(words["axis_dimension"], d_model),
         role="positions",
         link="exponents",
         quantity="PE(pos, i)",

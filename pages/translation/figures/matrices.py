@@ -89,7 +89,7 @@ def toy_ids(source: np.ndarray, target: np.ndarray, said: Mapping[str, str]) -> 
     """
     high = float(max(source.max(), target.max(), 1))
     sides = zip(("batch", "pos"), source.shape, strict=True)
-    down, across = (Axis(said[name], tuple(map(str, range(size)))) for name, size in sides)
+    down, across = (Axis.counted(said[name], size) for name, size in sides)
     panels = (
         Panel("source", said["source"], source.astype(float), Scale("count", 0.0, high), role="key"),
         Panel("target", said["target"], target.astype(float), Scale("count", 0.0, high), role="query"),
@@ -119,7 +119,7 @@ def toy_logits(
         said: batch, read, next, logit, logits.
     """
     scale = Scale.of("signed", logits)
-    words = Axis(said["next"], tuple(map(str, range(logits.shape[-1]))))
+    words = Axis.counted(said["next"], logits.shape[-1])
     panels = tuple(
         Panel(
             f"logits.{sentence}",
