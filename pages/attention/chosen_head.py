@@ -6,7 +6,7 @@ from pages.figures.heads import STEP_NAMES, layer_and_head, one_head
 from pages.kit.asking import ask
 from pages.kit.controls import Choice, Values, head_control, layer_control, show_in_columns
 from pages.kit.header import View
-from pages.kit.matrix import Picture, export_picture, show_picture, window_note
+from pages.kit.matrix import Picture, show_picture, window_note
 from pages.kit.url import in_url, remember, set_choice
 from pages.language import joined, section, strings, t
 from transformer_core.analysis.attention.heads import heads_of_text
@@ -45,7 +45,7 @@ def _on_cell(cell: tuple[int, int] | None) -> None:
 
 def board_words() -> dict[str, str]:
     """Return the words of a matrix whose axes are layers and heads, in the chosen language."""
-    return strings("matrix") | strings("attention_board")
+    return strings("attention_board")
 
 
 def step_words(step: str) -> dict[str, str]:
@@ -84,18 +84,15 @@ def large_head(key: str, view: View, values: Values, step: str = "weights", *, p
         vars(steps),
         labels,
         step_words(step),
-        strings("matrix"),
         step=step,
-        version=f"{step}|{layer}.{head}|{text}",
         title=t("attention.title_head", layer=layer, head=head),
         cell=_cell_from_url(len(labels)),
         note=joined(section("attention", step), _about_head(view, layer, head)).strip(),
         window=None if step == "mixture" else view.bundle.reader.sees(layer),
     )
-    return Picture(key, figure, answer, pins=pins)
+    return Picture(key, figure, answer, pins=pins, version=f"{step}|{layer}.{head}|{text}")
 
 
 def show_large(large: Picture) -> None:
     """Show the large matrix with its files; where its key keeps no pinned cell, all of them share one in the link."""
-    show_picture(large, on_cell=None if large.pins else _on_cell)
-    export_picture(large)
+    show_picture(large, on_cell=None if large.pins else _on_cell, files=True)

@@ -10,7 +10,6 @@ from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Seed, Slider
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.exports import export_matrix
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.verdict import outcome_word
@@ -68,12 +67,9 @@ def _show(view: View, answer: Answer[DroppedWeights], share: str, version: str) 
     with cover.picture():
         titles = options_of("attention.dropout_{}", ("none", "one", "mean"), draws=int(found.counts[-1]))
         words = strings("axis") | titles | {"weight": t("quantity.weights")}
-        labels = view.encoding.labels
         matrices = {"none": found.weights, "one": found.draw, "mean": found.mean}
-        of_file = {"filename": "attention_dropout", "version": version + view.encoding.text}
-        figure = side_by_side(matrices, labels, words, strings("matrix"), **of_file)
-        show_matrix(figure, answer, key="attention_dropped")
-        export_matrix(figure, answer, key="attention_dropped")
+        figure = side_by_side(matrices, view.encoding.labels, words, filename="attention_dropout")
+        show_matrix(figure, answer, key="attention_dropped", version=version + view.encoding.text, files=True)
         _outcome(view, found)
         if len(found.counts) > 1 and found.probability:
             _nearer(answer)

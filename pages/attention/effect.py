@@ -12,7 +12,7 @@ from pages.kit.controls import Choice, Values
 from pages.kit.experiment import Cover, ask_first, options_of, say, say_number
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.verdict import chart_word, concludes, outcome_word, show_outcome
 from pages.language import strings, t
 from pages.room import Part
@@ -40,13 +40,12 @@ def _picture(view: View, values: Values) -> Live:
     board = effect_board(
         found.strongest,
         100 * found.change,
-        words | {"change": change},
-        board_words(),
+        words | board_words() | {"change": change},
         chosen=(layer, head),
-        version=f"{how}|{layer}.{head}|{view.encoding.text}",
     )
     large = large_head("head_effect", view, values)
-    return Live((Picture("effects", board, effects, pins=False), large))
+    version = f"{how}|{layer}.{head}|{view.encoding.text}"
+    return Live((Picture("effects", board, effects, pins=False, version=version), large))
 
 
 def _show(view: View) -> None:
@@ -58,7 +57,7 @@ def _show(view: View) -> None:
         layer, head = show_layer_and_head(view)
     with board_place:
         how = HOW.show()
-        board, large = (one for one in EFFECT.live(view).pictures if isinstance(one, Picture))
+        board, large = EFFECT.live(view).matrices
         cover = show_boards(view, board)
     with head_place:
         with cover.picture("_without"):
@@ -82,8 +81,7 @@ def show_boards(view: View, board: Picture) -> Cover:
     outcome = "first" if found.place == 1 else "upper" if found.place <= found.change.size / 2 else "lower"
     cover.judge(outcome)
     with cover.picture():
-        show_picture(board, on_cell=on_board)
-        export_picture(board)
+        show_picture(board, on_cell=on_board, files=True)
         show_causes(found)
     return cover
 

@@ -14,7 +14,7 @@ from typing import Literal
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, hued, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
@@ -28,10 +28,8 @@ def side_by_side(
     matrices: Mapping[str, np.ndarray],
     labels: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     filename: str,
-    version: str,
 ) -> MatrixFigure:
     """Draw one head's weights several times on one scale, such as without dropout and in a draw of it.
 
@@ -47,13 +45,16 @@ def side_by_side(
         tuple(panels),
         Axis(words["query"], tuple(labels)),
         Axis(words["key"], tuple(labels)),
-        ui,
         role="weights",
         detail="exact",
         quantity=words["weight"],
         filename=filename,
-        version=version,
     )
+
+
+def _own(words: Mapping[str, str]) -> dict[str, str]:
+    """Return what a matrix says of its rows and columns where it holds no attention weights."""
+    return {name: words[name] for name in ("row_top", "col_top")}
 
 
 def entropy_board(
@@ -61,10 +62,8 @@ def entropy_board(
     shares: np.ndarray,
     greatest: float,
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     chosen: tuple[int, int],
-    version: str,
 ) -> MatrixFigure:
     """Draw the entropy of every head in nats, and as a share of its maximum.
 
@@ -73,22 +72,15 @@ def entropy_board(
 
     Args:
         greatest: the maximum, in nats.
-        words: layer, head, nats, share.
+        words: layer, head, nats, share, row_top, col_top.
         chosen: layer and head.
     """
     panels = (
         Panel("nats", words["nats"], nats, Scale("count", 0.0, max(greatest, float(nats.max())))),
         Panel("share", words["share"], shares, Scale("probability", 0.0, 1.0)),
     )
-    return head_board(
-        panels,
-        words,
-        ui,
-        cell=chosen,
-        link="attention_board",
-        filename="attention_entropy",
-        version=version,
-    )
+    options = {"link": "attention_board", "filename": "attention_entropy", "strings": _own(words)}
+    return head_board(panels, words, cell=chosen, **options)
 
 
 def flow_matrices(
@@ -96,9 +88,6 @@ def flow_matrices(
     last: np.ndarray,
     labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw rollout beside the last layer's weights, on one scale.
 
@@ -117,11 +106,9 @@ def flow_matrices(
         panels,
         Axis(words["query"], labels),
         Axis(words["key"], labels),
-        ui,
         detail="exact",
         link="attention",
         filename="attention_rollout",
-        version=version,
     )
 
 
@@ -130,10 +117,8 @@ def tendency_board(
     sample: np.ndarray,
     tendencies: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     chosen: tuple[int, int],
-    version: str,
 ) -> MatrixFigure:
     """Draw the scores of every head for this sentence, for a sample beside it, and how broad it is in both.
 
@@ -142,7 +127,7 @@ def tendency_board(
 
     Args:
         tendencies: the word for each.
-        words: heads (the axis), tendency, excess, here, sample, broad, here_short, sample_short.
+        words: heads (the axis), tendency, excess, here, sample, broad, here_short, sample_short, row_top, col_top.
         chosen: layer and head.
     """
     n_layers, n_heads, n_tendencies = here.shape
@@ -160,12 +145,11 @@ def tendency_board(
         panels,
         rows,
         places,
-        ui,
+        _own(words),
         detail="exact",
         cell=(chosen[0] * n_heads + chosen[1], int(np.nan_to_num(here[chosen][:-1], nan=-1.0).argmax())),
         quantity=words["excess"],
         filename="attention_tendencies",
-        version=version,
     )
 
 
@@ -173,10 +157,8 @@ def effect_board(
     strongest: np.ndarray,
     points: np.ndarray | None,
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     chosen: tuple[int, int],
-    version: str,
 ) -> MatrixFigure:
     """Draw each head's greatest weight and, where it is given, what the verdict does without the head.
 
@@ -185,7 +167,7 @@ def effect_board(
 
     Args:
         points: the change of the winner's probability, in percentage points.
-        words: layer, head, strongest, change.
+        words: layer, head, strongest, change, row_top, col_top.
         chosen: layer and head.
     """
     panels = [Panel("strongest", words["strongest"], strongest, Scale("probability", 0.0, 1.0))]
@@ -194,13 +176,11 @@ def effect_board(
     return head_board(
         tuple(panels),
         words,
-        ui,
-        layout="single",
+        strings=_own(words),
         selected=panels[-1].id,
         cell=chosen,
         link="attention_board",
         filename="attention_effects",
-        version=version,
     )
 
 
@@ -272,12 +252,6 @@ def led_bars(rollout: np.ndarray, last: np.ndarray, labels: tuple[str, ...], wor
 
 @form
 def _led(names: tuple[str, str], token: str, part: str, *, many: bool) -> Chart:
-    colour = alt.Color(
-        "by:N",
-        title=None,
-        scale=alt.Scale(domain=list(names), range=[HUES["weights"], PALETTE[1]]),
-        legend=alt.Legend(orient="top", direction="horizontal"),
-    )
     return (
         named("tokens")
         .mark_bar()
@@ -285,7 +259,7 @@ def _led(names: tuple[str, str], token: str, part: str, *, many: bool) -> Chart:
             x=_across(token, many=many),
             xOffset=alt.XOffset("by:N", sort=list(names)),
             y=alt.Y("share:Q", title=part, axis=alt.Axis(minExtent=46, format=".2f")),
-            color=colour,
+            color=hued("by", names, (HUES["weights"], PALETTE[1]), direction="horizontal"),
             tooltip=tooltips("token:N", "by:N", alt.Tooltip("share:Q", format=".4f", title=part)),
         )
     )
@@ -311,12 +285,7 @@ def hidden_bars(change: np.ndarray, labels: tuple[str, ...], words: Mapping[str,
         .encode(
             x=_across(words["token"], many=many),
             y=alt.Y("points:Q", title=words["points"], axis=alt.Axis(minExtent=46)),
-            color=alt.Color(
-                "does:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=[PALETTE[5], HUES["residual"]]),
-                legend=alt.Legend(orient="top", direction="horizontal"),
-            ),
+            color=hued("does", names, (PALETTE[5], HUES["residual"]), direction="horizontal"),
             tooltip=[alt.Tooltip("token:N"), alt.Tooltip("points:Q", format="+.2f", title=words["points"])],
         )
     )

@@ -13,7 +13,7 @@ from pages.kit.experiment import Cover, ask_first, fragment, options_of, say, sa
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.verdict import chart_word, concludes
 from pages.kit.waiting import BRIEF, awaited
 from pages.language import plain, section, strings, t
@@ -54,16 +54,13 @@ def _entropy(view: View, values: Values) -> tuple[Picture, Drawing]:
     layer, head = values[LAYER], values[HEAD]
     answer = ask(head_entropies, prompt=view.prompt)
     found, words = answer.value, strings("attention_flow")
-    version = f"{layer}.{head}|{view.encoding.text}"
-    board = entropy_board(
-        found.heads, found.shares, found.greatest, words, board_words(), chosen=(layer, head), version=version
-    )
+    board = entropy_board(found.heads, found.shares, found.greatest, words | board_words(), chosen=(layer, head))
     greatest = t("attention.greatest", count=len(view.encoding), nats=f"{found.greatest:.3f}")
     words = words | {"greatest": greatest}
     bars = entropy_bars(found.tokens[layer, head], found.bounds, view.encoding.labels, words)
     title = t("attention.title_head", layer=layer, head=head)
     return (
-        Picture("entropy", board, answer, pins=False),
+        Picture("entropy", board, answer, pins=False, version=f"{layer}.{head}|{view.encoding.text}"),
         Drawing("entropy_tokens", bars, answer, "attention_entropy", title),
     )
 
@@ -75,8 +72,7 @@ def show_entropy(view: View) -> None:
     board, bars = _entropy(view, FLOW.values(view))
     board_place, bars_place = st.columns(2, gap="large")
     with board_place:
-        show_picture(board, on_cell=on_board)
-        export_picture(board)
+        show_picture(board, on_cell=on_board, files=True)
     with bars_place:
         st.latex(ENTROPY)
         st.markdown(f"**{bars.label}**")
@@ -87,10 +83,11 @@ def show_entropy(view: View) -> None:
 def _rollout(view: View) -> tuple[Picture, Drawing]:
     answer = ask(attention_flow, prompt=view.prompt)
     found, words = answer.value, strings("attention_flow") | {"query": t("axis.query"), "key": t("axis.key")}
-    labels, version = view.encoding.labels, f"rollout|{view.encoding.text}"
-    figure = flow_matrices(found.rollout, found.last, labels, words, strings("matrix"), version=version)
+    labels = view.encoding.labels
+    matrices = flow_matrices(found.rollout, found.last, labels, words)
+    picture = Picture("rollout", matrices, answer, version=f"rollout|{view.encoding.text}")
     led = led_bars(found.verdict_rollout, found.verdict_last, labels, words)
-    return Picture("rollout", figure, answer), Drawing("led", led, answer, "attention_rests_on", rests_on(view))
+    return picture, Drawing("led", led, answer, "attention_rests_on", rests_on(view))
 
 
 def show_rollout(view: View) -> None:
@@ -99,8 +96,7 @@ def show_rollout(view: View) -> None:
     show_prose(section("attention", "rollout"))
     st.latex(ROLLOUT)
     matrices, led = _rollout(view)
-    show_picture(matrices)
-    export_picture(matrices)
+    show_picture(matrices, files=True)
     st.markdown(f"**{led.label}**")
     show_drawing(led)
 

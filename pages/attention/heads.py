@@ -12,7 +12,7 @@ from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.explanation import show_explanation
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, all_windows, export_picture, show_picture
+from pages.kit.matrix import Picture, all_windows, show_picture
 from pages.kit.verdict import concludes, outcome_verdict, outcome_word, show_outcome, show_verdict_of
 from pages.language import joined, section, strings, t
 from pages.room import Part
@@ -35,18 +35,17 @@ def _picture(view: View, values: Values) -> Live:
         heads.weights,
         view.encoding.labels,
         strings("axis") | {"weight": t("quantity.weights")},
-        strings("matrix"),
         layer=layer,
         head=head,
         same_scale=values[SAME_SCALE],
-        version=f"{layer}.{head}|{view.encoding.text}",
         note=joined(section("attention", "grid"), *_grid_notes(view)),
         tendencies=names_of_heads(view, heads, values[THRESHOLD]) if values[NAMES] else None,
         chooses=("layer", "head"),
         groups=[t("axis.shared", number=config.kv_head(one)) for one in range(config.n_heads)] if shares else (),
         windows=[view.bundle.reader.sees(one) for one in range(config.n_layers)],
     )
-    return Live((Picture("heads", grid, answer), large), {"heads": outcome_verdict(view, heads.probabilities)})
+    picture = Picture("heads", grid, answer, version=f"{layer}.{head}|{view.encoding.text}")
+    return Live((picture, large), {"heads": outcome_verdict(view, heads.probabilities)})
 
 
 def _show(view: View) -> None:
@@ -63,9 +62,8 @@ def _show(view: View) -> None:
         with names_place:
             NAMES.show()
         found = HEADS.live(view)
-        grid, large = (one for one in found.pictures if isinstance(one, Picture))
-        show_picture(grid, on_select=on_panel)
-        export_picture(grid)
+        grid, large = found.matrices
+        show_picture(grid, on_select=on_panel, files=True)
         words_place = st.container()  # below the grid: it grows with the sentence
         head_off_experiment(view, layer, head)
     dropout_place = st.container()  # as wide as the page

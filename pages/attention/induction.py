@@ -10,7 +10,6 @@ from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Slider
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.exports import export_matrix
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.number_format import markdown_table
@@ -185,8 +184,6 @@ def _show_matrices(answer: Answer[InductionLearned]) -> None:
     matrices = {moment: getattr(found, moment)[found.layer, found.head] for moment in ("before", "after")}
     words = strings("axis") | {moment: t(f"attention.learned_{moment}", name=name) for moment in matrices}
     words |= {"weight": t("quantity.weights")}
-    of_file = {"filename": "induction_learned", "version": name}
-    figure = side_by_side(matrices, found.symbols, words, strings("matrix"), **of_file)
-    show_matrix(figure, answer, key="corpus_learned_matrices")
-    export_matrix(figure, answer, key="corpus_learned_matrices")
+    figure = side_by_side(matrices, found.symbols, words, filename="induction_learned")
+    show_matrix(figure, answer, key="corpus_learned_matrices", version=name, files=True)
     say(t("attention.learned_note", period=found.period), small=True)

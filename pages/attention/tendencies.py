@@ -52,6 +52,7 @@ def _picture(view: View, values: Values) -> Live:
     sample = ask_once(tendencies_of_reviews, **_sample(view, values[SAMPLE]))
     words = {
         **strings("attention_tendencies"),
+        **board_words(),
         "here": t("attention.here"),
         "sample": t("attention.on_sample", count=SENTENCES),
     }
@@ -60,12 +61,11 @@ def _picture(view: View, values: Values) -> Live:
         sample.value.scores,
         [t(f"tendency.{name}") for name in TENDENCIES],
         words,
-        board_words(),
         chosen=(layer, head),
-        version=f"{layer}.{head}|{view.encoding.text}",
     )
     large = large_head("head_tendency", view, values)
-    return Live((Picture("tendencies", board, here, pins=False), large))
+    version = f"{layer}.{head}|{view.encoding.text}"
+    return Live((Picture("tendencies", board, here, pins=False, version=version), large))
 
 
 def _sample(view: View, language: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _show(view: View) -> None:
     sample = awaited(tendencies_of_reviews, t("attention.reading"), key="attention_sample", height=420, **asked)
     if sample is None:
         return
-    board, large = (one for one in TENDENCIES_PART.live(view).pictures if isinstance(one, Picture))
+    board, large = TENDENCIES_PART.live(view).matrices
     here, n_heads = board.answer, view.bundle.config.n_heads
     TENDENCIES_PART.follow(view)
     board_place, claim_place = st.columns([1.1, 1], gap="large")

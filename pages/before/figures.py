@@ -36,11 +36,9 @@ def gates_figure(
     names: Sequence[str],
     tokens: tuple[str, ...],
     said: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     kept: np.ndarray,
     sort: bool,
-    version: str,
     note: str = "",
 ) -> MatrixFigure:
     """Draw every gate of one direction, a row for each word and a column for each unit; the keeping gate comes first.
@@ -50,25 +48,23 @@ def gates_figure(
 
     Args:
         names: of the gates, keys of `said`.
-        said: word, unit, gate, and each gate's name.
+        said: word, unit, gate, and each gate's name; row_top and col_top, as the matrix says them of gates.
         sort: order the columns by what a unit keeps on average, the least first.
     """
     order = np.argsort(kept.mean(0), kind="stable") if sort else np.arange(gates.shape[-1])
     keeps_first = sorted(zip(names, gates, strict=True), key=lambda pair: pair[0] not in KEEPING)
     panels = tuple(Panel(name, said[name], values[:, order], UNIT) for name, values in keeps_first)
-    options = {"quantity": said["gate"], "filename": "before_gates", "version": version, "note": note}
-    ui = {**ui, "row_top": ui["row_largest"], "col_top": ui["col_largest"]}  # a gate attends to nothing
-    return _by_unit(panels, tokens, order, said, ui, **options)
+    own = {name: said[name] for name in ("row_top", "col_top")}
+    about = {"quantity": said["gate"], "filename": "before_gates", "note": note}
+    return _by_unit(panels, tokens, order, said, strings=own, **about)
 
 
 def states_figure(
     states: Mapping[str, np.ndarray],
     tokens: tuple[str, ...],
     said: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     order: np.ndarray,
-    version: str,
     note: str = "",
 ) -> MatrixFigure:
     """Draw what a recurrent layer passes on, a row for each word and a column for each unit; a panel for each state.
@@ -84,8 +80,8 @@ def states_figure(
     panels = tuple(
         Panel(name, said[name], values[:, order], Scale.of("signed", values)) for name, values in states.items()
     )
-    options = {"quantity": said["state"], "filename": "before_states", "version": version, "note": note}
-    return _by_unit(panels, tokens, order, said, ui, role="residual", **options)
+    about = {"quantity": said["state"], "filename": "before_states", "note": note}
+    return _by_unit(panels, tokens, order, said, role="residual", **about)
 
 
 def step_figure(
@@ -93,10 +89,8 @@ def step_figure(
     values: np.ndarray,
     states: Mapping[str, np.ndarray],
     said: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     unit: int | None,
-    version: str,
 ) -> tuple[MatrixFigure, np.ndarray]:
     """Draw one step: gates in [0, 1] on top, states below; a column for each unit, what moved most first.
 
@@ -124,14 +118,11 @@ def step_figure(
         tuple(panels),
         names,
         units,
-        ui,
         columns=1,
-        layout="single",
         role="residual",
         detail="exact",
         quantity=said["state"],
         filename="before_step",
-        version=version,
         cell=(list(rows).index("after"), 0 if unit is None else order.tolist().index(unit)),
         cell_panel=len(panels) - 1,
     )
@@ -143,13 +134,12 @@ def _by_unit(
     tokens: tuple[str, ...],
     order: np.ndarray,
     said: Mapping[str, str],
-    ui: Mapping[str, str],
     **options: Any,
 ) -> MatrixFigure:
     """Draw panels of a row for each word and a column for each unit, in this order; of a long text two side by side."""
     sides = Axis(said["word"], tokens), Axis(said["unit"], tuple(map(str, order.tolist())))
     columns = 2 if len(tokens) > MOST_NAMED else 1
-    return MatrixFigure(panels, *sides, ui, columns=columns, layout="single", **options)
+    return MatrixFigure(panels, *sides, columns=columns, layout="single", **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +161,7 @@ class Looks:
     source: tuple[str, ...]
 
 
-def looks_figure(
-    looks: Sequence[Looks], said: Mapping[str, str], ui: Mapping[str, str], *, version: str, note: str = ""
-) -> MatrixFigure:
+def looks_figure(looks: Sequence[Looks], said: Mapping[str, str], note: str = "") -> MatrixFigure:
     """Draw the attention of each model side by side; each has its own rows, since each writes its own words.
 
     Args:
@@ -194,13 +182,10 @@ def looks_figure(
         panels,
         Axis(said["target"], looks[0].target, key="target"),
         Axis(said["source"], looks[0].source, key="source"),
-        ui,
         detail="exact",
-        layout="single",
         quantity=said["weight"],
         note=note,
         filename="before_looks",
-        version=version,
     )
 
 

@@ -68,6 +68,6 @@ def try_forced(view: View) -> None:
             found.favourite_probabilities,
             strings("translation_forced"),
         )
-        show_chart(chart, answer, key="before_forced", stem="before_forced", label=t("before.forced_label"))
+        show_chart(chart, answer, key="before_forced", label=t("before.forced_label"))
         say(_table(found))
         say(section("before", "forced_after"), small=True)

@@ -60,7 +60,7 @@ def _curve(
         hues=COLOURS,
         height=280,
     )
-    show_chart(chart, answer, key=f"before_layers_{what}", stem=f"before_layers_{what}", label=title)
+    show_chart(chart, answer, key=f"before_layers_{what}", label=title)
 
 
 def say_timed(measured: float, spread: float) -> None:

@@ -42,7 +42,7 @@ def _show_measured() -> ByLength:
         said = {name: t(f"before.bleu_{name}") for name in ("low", "high")}
         said |= {"words": t("before.source_words"), "bleu": "BLEU", "model": t("before.model")}
         chart = length_chart(_bins(found), found.models, found.bleu, found.low, found.high, said)
-        show_chart(chart, answer, key="before_length", stem="before_length", label=t("before.length_title"))
+        show_chart(chart, answer, key="before_length", label=t("before.length_title"))
     return found
 
 

@@ -10,11 +10,10 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Text
 from pages.kit.experiment import ask_first, experiment
-from pages.kit.exports import export_matrix
 from pages.kit.header import View, encoded, shown_word
 from pages.kit.matrix import show_matrix
 from pages.kit.models import model_names, open_or_say
-from pages.language import plain, section, strings, t
+from pages.language import plain, section, t
 from pages.room import Part
 from pages.translation.translated import choose_weights, choose_written_word, over_word, weights_over
 from transformer_core.analysis.before.alignments import (
@@ -66,9 +65,8 @@ def _title(bundle: Bundle, detail: str) -> str:
 
 def _show_looks(looks: list[Looks], answer: Answer, version: str) -> None:
     said = {"target": t("before.target"), "source": t("before.source"), "weight": t("quantity.weights")}
-    figure = looks_figure(looks, said, strings("matrix"), version=version, note=section("before", "look_note"))
-    show_matrix(figure, answer, key="before_looks")
-    export_matrix(figure, answer, key="before_looks")
+    figure = looks_figure(looks, said, note=section("before", "look_note"))
+    show_matrix(figure, answer, key="before_looks", version=version, files=True)
 
 
 def _recurrent(view: View, found: WordAlignment) -> Looks:
@@ -140,7 +138,7 @@ def _word_experiment(view: View) -> None:
     with cover.picture():
         said = {"word": t("before.source"), "up": t("quantity.weights")}
         chart = word_bars(found.source, {word: row}, said, height=220)
-        show_chart(chart, answer, key="before_row", stem="before_row", label=t("before.try_look"))
+        show_chart(chart, answer, key="before_row", label=t("before.try_look"))
 
 
 def _show(view: View) -> None:

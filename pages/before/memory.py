@@ -26,7 +26,6 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Switch
 from pages.kit.experiment import ask_first, experiment, options_of, say
-from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View, shown_word
 from pages.kit.matrix import show_matrix
@@ -112,7 +111,7 @@ def _show_by_word(view: View, tokens: Sequence[str], values: np.ndarray, answer:
     else:
         said = {"word": worded(view, "word"), "up": t(f"before.{what}_axis")}
         chart = word_bars(tokens, {title: values}, said, share=what == "kept", height=230)
-    show_chart(chart, answer, key=f"before_{what}", stem=f"before_{what}", label=title)
+    show_chart(chart, answer, key=f"before_{what}", label=title)
 
 
 def _places(tokens: Sequence[str]) -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -128,19 +127,17 @@ def _show_gates(view: View, direction: str, *, sort: bool) -> None:
     found, said = answer.value, strings("before") | {"word": worded(view, "word")}
     matrix_place, bars_place = _places(found.tokens)
     with matrix_place:
+        said |= {"row_top": t("matrix.row_largest"), "col_top": t("matrix.col_largest")}  # a gate attends to nothing
         figure = gates_figure(
             found.gates,
             found.names,
             found.tokens,
             said,
-            strings("matrix"),
             kept=found.kept,
             sort=sort,
-            version=f"{direction}|{sort}|{view.encoding.text}",
             note=section("before", "gates_note"),
         )
-        show_matrix(figure, answer, key="before_gates")
-        export_matrix(figure, answer, key="before_gates")
+        show_matrix(figure, answer, key="before_gates", files=True, version=f"{direction}|{sort}|{view.encoding.text}")
     with bars_place:
         kept = found.kept.mean(1)
         _show_by_word(view, found.tokens, kept, answer, "kept")
@@ -154,17 +151,9 @@ def _show_states(view: View, direction: str, *, sort: bool) -> None:
     with matrix_place:
         order = np.argsort(-found.moved, kind="stable") if sort else np.arange(len(found.moved))
         states = {"cell": found.cell, "hidden": found.hidden} if len(found.cell) else {"hidden": found.hidden}
-        figure = states_figure(
-            states,
-            found.tokens,
-            said,
-            strings("matrix"),
-            order=order,
-            version=f"states|{direction}|{sort}|{view.encoding.text}",
-            note=section("before", "states_note"),
-        )
-        show_matrix(figure, answer, key="before_states")
-        export_matrix(figure, answer, key="before_states")
+        figure = states_figure(states, found.tokens, said, order=order, note=section("before", "states_note"))
+        version = f"states|{direction}|{sort}|{view.encoding.text}"
+        show_matrix(figure, answer, key="before_states", version=version, files=True)
     with bars_place:
         _show_by_word(view, found.tokens, found.alike, answer, "alike")
 

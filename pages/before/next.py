@@ -145,7 +145,7 @@ def _compare(view: View) -> None:
         said = {name: t(f"before.nats_{name}") for name in ("text", "aside", "aside_high")}
         said["nats"] = t("before.nats")
         chart = foreseen_bars(found.models, found.nats, found.usual, found.high, said)
-        show_chart(chart, answer, key="before_beside", stem="before_beside", label=t("before.beside"))
+        show_chart(chart, answer, key="before_beside", label=t("before.beside"))
         say(_table(found))
     data = next((name for name in found.data if name), "")
     if data:

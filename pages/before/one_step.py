@@ -7,7 +7,6 @@ from pages.before.figures import step_figure
 from pages.before.recurrent import show_direction, worded, worded_section
 from pages.kit.asking import ask_once
 from pages.kit.controls import Kept, Slider
-from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View, shown_word
 from pages.kit.matrix import show_matrix
@@ -104,14 +103,14 @@ def _show(view: View) -> None:
         found.values,
         {"before": found.before, "after": found.after} | cells,
         strings("before"),
-        strings("matrix"),
         unit=asked,
-        version=f"{direction}|{place}|{asked}|{view.encoding.text}",
     )
     matrix_place, equations_place = st.columns([1, 1], gap="large")
     with matrix_place:
-        show_matrix(figure, answer, key="before_step", on_cell=lambda cell: _take(order, cell))
-        export_matrix(figure, answer, key="before_step")
+        version = f"{direction}|{place}|{asked}|{view.encoding.text}"
+        show_matrix(
+            figure, answer, key="before_step", version=version, on_cell=lambda cell: _take(order, cell), files=True
+        )
     unit, moved = int(order[0]) if asked is None else asked, np.abs(found.after - found.before)
     with equations_place:
         st.markdown(t("before.step_unit", unit=unit, moved=f"{moved[unit]:.3f}"))

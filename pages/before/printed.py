@@ -34,7 +34,7 @@ def try_printed(view: View, direction: str) -> None:
         said = {"word": worded(view, "word"), "up": t("before.printed_axis")}
         series = {t("before.printed_greatest"): found.greatest, t("before.printed_mean"): found.mean}
         chart = word_bars(found.tokens, series, strings("before") | said, share=False)
-        show_chart(chart, answer, key="before_printed", stem="before_printed", label=worded(view, "printed_label"))
+        show_chart(chart, answer, key="before_printed", label=worded(view, "printed_label"))
         say(
             t(
                 "before.printed_measured",

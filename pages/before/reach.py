@@ -73,7 +73,7 @@ def _trained_experiment(view: View) -> None:
     with cover.picture():
         said = {"word": worded(view, "word"), "up": t("before.norm_axis")}
         chart = word_bars(found.tokens, {t(f"before.direction_{direction}"): found.norms}, said, share=False)
-        show_chart(chart, answer, key="before_sentence", stem="before_sentence", label=worded(view, "try_reach"))
+        show_chart(chart, answer, key="before_sentence", label=worded(view, "try_reach"))
 
 
 def _show(view: View) -> None:
@@ -101,7 +101,7 @@ def _show(view: View) -> None:
             points=False,
             height=360,
         )
-        show_chart(chart, answer, key="before_reach", stem="before_reach", label=t("before.reach_title"))
+        show_chart(chart, answer, key="before_reach", label=t("before.reach_title"))
         st.caption(t("before.reach_note", seed=seed, floor=significant(FLOOR)))
     st.markdown(_table(found))
     if bias:

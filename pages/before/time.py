@@ -35,7 +35,7 @@ def _chart(answer: Answer[StepTimes], what: str, rows: np.ndarray, up: str, form
     ends = (float(rows.min()) / ROOM, float(rows.max()) * ROOM)
     side = Side(t(up), log=True, domain=ends, format=format)
     chart = curves(found.lengths, series, across=across, up=side, hues=COLOURS)
-    show_chart(chart, answer, key=f"before_{what}", stem=f"before_{what}", label=title)
+    show_chart(chart, answer, key=f"before_{what}", label=title)
 
 
 @experiment("before_time_open", "before.try_time")

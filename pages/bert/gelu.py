@@ -44,7 +44,7 @@ def try_gelu(view: View, read: Hidden, place: int) -> None:
             height=220,
         )
         label = t("bert.gelu_label", mask=called(read, place))
-        show_chart(chart, answer, key="bert_gelu", stem="bert_gelu", label=label)
+        show_chart(chart, answer, key="bert_gelu", label=label)
         say(
             t(
                 "bert.gelu_measured",

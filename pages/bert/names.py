@@ -5,7 +5,6 @@ import streamlit as st
 from pages.bert.figures.tokens import hues_of_kinds, labels_figure, marked_text
 from pages.kit.asking import ask
 from pages.kit.experiment import ask_first, options_of, say
-from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
@@ -43,10 +42,8 @@ def _show(view: View) -> None:
     if not found.names:
         say(t("bert.no_names"), small=True)
     version = f"labels {view.bundle.name} {view.encoding.text}"
-    words, ui = strings("bert"), strings("matrix")
-    figure = labels_figure(found.tokens, found.labels, found.probabilities, words, ui, version=version)
-    show_matrix(figure, answer, key="bert_labels")
-    export_matrix(figure, answer, key="bert_labels")
+    figure = labels_figure(found.tokens, found.labels, found.probabilities, strings("bert"))
+    show_matrix(figure, answer, key="bert_labels", version=version, files=True)
     with st.expander(t("bert.labelled_words", count=len(found.words)), icon=":material/table_rows:"):
         st.markdown(_table(found))
     _pieces(view, found)

@@ -8,7 +8,6 @@ from pages.bert.pair import prompt_of_pair, show_second, verdict_outcome
 from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.experiment import ask_first, options_of, say, say_number
-from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
@@ -50,9 +49,8 @@ def _show(view: View) -> View:
 
 
 def _rows(view: View, answer: Answer[SegmentRows]) -> None:
-    figure = rows_figure(answer.value.rows, strings("bert"), strings("matrix"), version=f"rows {view.bundle.name}")
-    show_matrix(figure, answer, key="bert_rows")
-    export_matrix(figure, answer, key="bert_rows")
+    figure = rows_figure(answer.value.rows, strings("bert"))
+    show_matrix(figure, answer, key="bert_rows", version=f"rows {view.bundle.name}", files=True)
 
 
 def _numbers(found: SegmentRows) -> None:

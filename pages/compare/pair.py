@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.kit.number_format import minus, significant
+from pages.kit.number_format import markdown_table, minus, significant
 from pages.kit.runs import LIVE, find_run, learned_words, listed_runs, problem_of, run_list
 from pages.kit.url import current, forget, keep, widget_key
 from pages.language import plain, t
@@ -74,11 +74,6 @@ def choose_two(first_place: DeltaGenerator, second_place: DeltaGenerator) -> tup
     return first, second
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join((*lines, *("| " + " | ".join(row) + " |" for row in rows)))
-
-
 def show_differences(first: RunStore, second: RunStore) -> None:
     """Show the settings in which the runs differ, and only those."""
     found = differences(first.spec, second.spec)
@@ -93,7 +88,7 @@ def show_differences(first: RunStore, second: RunStore) -> None:
     if SHOWN_OF_DATA & found.keys():
         learned = (learned_words(run.spec.data) for run in (first, second))
         rows.insert(0, [plain(label_of("source")), *(f"**{plain(words)}**" for words in learned)])
-    st.markdown(_table((t("compare.setting"), "A", "B"), rows))
+    st.markdown(markdown_table((t("compare.setting"), "A", "B"), rows))
     if len(rows) > 1:
         st.caption(t("compare.many", count=len(rows)))
 
@@ -158,7 +153,7 @@ def show_measures(first: RunStore, second: RunStore) -> None:
         st.info(t("compare.wait"), icon=":material/hourglass_top:")
         return
     rows = measure_rows(_measures(first), _measures(second))
-    st.markdown(_table((t("compare.measure"), "A", "B", "B − A"), rows))
+    st.markdown(markdown_table((t("compare.measure"), "A", "B", "B − A"), rows))
     st.caption(t("compare.points"))
 
 

@@ -6,7 +6,6 @@ from pages.embeddings.figures.vectors import compared_matrix
 from pages.kit.asking import ask_once
 from pages.kit.controls import Choice
 from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
-from pages.kit.exports import export_matrix
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.language import joined, plain, section, strings, t
@@ -51,10 +50,9 @@ def try_dot(view: View) -> None:
     cover.judge(outcome_of(found))
     with cover.picture():
         words = strings("embeddings")
+        figure = compared_matrix(found.dots, found.cosines, found.labels, words)
         version = f"dot|{stage}|{view.encoding.text}"
-        figure = compared_matrix(found.dots, found.cosines, found.labels, words, strings("matrix"), version=version)
-        show_matrix(figure, answer, key="embeddings_dot")
-        export_matrix(figure, answer, key="embeddings_dot")
+        show_matrix(figure, answer, key="embeddings_dot", version=version, files=True)
         measured = [
             t(
                 "embeddings.dot_measured",

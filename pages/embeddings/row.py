@@ -34,7 +34,7 @@ TOKEN = Choice("embeddings_token", _tokens, label="embeddings.token", kind=int, 
 @fragment
 def _show(view: View) -> None:
     """Show one token's row, multiplied out and looked up."""
-    words, ui = strings("embeddings"), strings("matrix")
+    words = strings("embeddings")
     control, facts = st.columns([1, 3], vertical_alignment="bottom")
     with control:
         place = TOKEN.show(view)
@@ -44,18 +44,15 @@ def _show(view: View) -> None:
     with facts:
         _show_facts(found)
     st.latex(_formula(found, id_))
-    version = f"{id_}"
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        figure = one_hot_matrix(
-            found.one_hot, found.matrix, found.ids.tolist(), found.labels, words, ui, version=version
-        )
-        show_matrix(figure, answer, key="embeddings_one_hot")
+        figure = one_hot_matrix(found.one_hot, found.matrix, found.ids.tolist(), found.labels, words)
+        show_matrix(figure, answer, key="embeddings_one_hot", version=str(id_))
         st.markdown(t("embeddings.row_of", token=plain(label), id=id_, size=f"{found.vocab_size:,}"))
         export_matrix(figure, answer, key="embeddings_one_hot_files")
     with right:
-        figure = product_matrix(found.product, found.row, words, ui, version=version)
-        show_matrix(figure, answer, key="embeddings_product")
+        figure = product_matrix(found.product, found.row, words)
+        show_matrix(figure, answer, key="embeddings_product", version=str(id_))
         show_prose(section("embeddings", "product"))
         export_matrix(figure, answer, key="embeddings_product_files")
     _try_times(view, answer)

@@ -11,7 +11,7 @@ from pages.kit.experiment import ask_first, experiment, fragment, options_of
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.language import plain, section, strings, t
 from pages.room import Part
 from transformer_core.analysis.words.sentence_vectors import same_word, sentence_vectors
@@ -23,14 +23,17 @@ SAME, CLOSE = 0.99, 0.5
 
 def _picture(view: View, values: Values) -> Live:
     """Return a sentence's vectors at the chosen stage, their cosines and their lengths."""
-    words, ui, stage = strings("embeddings"), strings("matrix"), values[STAGE]
+    words, stage = strings("embeddings"), values[STAGE]
     answer = ask(sentence_vectors, prompt=view.prompt, stage=stage)
     found, version = answer.value, f"{stage}|{view.encoding.text}"
-    vectors = vectors_matrix(found.vectors, found.labels, words, ui, version=version)
-    cosines = cosine_matrix(found.cosine, found.labels, words, ui, version=version)
+    vectors = vectors_matrix(found.vectors, found.labels, words)
+    cosines = cosine_matrix(found.cosine, found.labels, words)
     norms = norm_bars(found.norms, found.labels, words)
     return Live(
-        (Picture("embeddings_vectors", vectors, answer), Picture("embeddings_cosine", cosines, answer)),
+        (
+            Picture("embeddings_vectors", vectors, answer, version=version),
+            Picture("embeddings_cosine", cosines, answer, version=version),
+        ),
         drawings=(Drawing("embeddings_norms", norms, answer, "embedding_norms", words["label_norms"]),),
     )
 
@@ -40,16 +43,14 @@ def _show_vectors(view: View) -> None:
     """Show a sentence's vectors at one stage."""
     stage = STAGE.show(view)
     live = SENTENCE.live(view)
-    vectors, cosines = (one for one in live.pictures if isinstance(one, Picture))
+    vectors, cosines = live.matrices
     (norms,) = live.drawings
     found = vectors.answer.value
     left, right = st.columns([1.5, 1], gap="medium")
     with left:
-        show_picture(vectors)
-        export_picture(vectors)
+        show_picture(vectors, files=True)
     with right:
-        show_picture(cosines)
-        export_picture(cosines)
+        show_picture(cosines, files=True)
         if found.closest is not None:
             first, second = found.closest
             names = {"first": plain(found.labels[first]), "second": plain(found.labels[second])}

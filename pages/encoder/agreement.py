@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.encoder.faithfulness import show_deletion_on_reviews
 from pages.encoder.figures import agreement_figure, maps_figure, measures_figure, stage_lines
-from pages.encoder.names import board_words, measure_names
+from pages.encoder.names import figure_words, measure_names
 from pages.encoder.tokens import BASELINE, DEFAULT_STEPS, MEASURE, has_words, measured, show_signs
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
@@ -17,7 +17,7 @@ from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
 from pages.kit.waiting import awaited
-from pages.language import section, strings, t
+from pages.language import section, t
 from pages.room import Part
 from transformer_core.analysis.encoder.faithfulness import SanityCheck, sanity_check
 from transformer_core.analysis.encoder.measures import MEASURES, Measures, agreement_on_reviews
@@ -38,15 +38,8 @@ def _show(view: View) -> None:
     if answer is None:
         return
     view = view.of(answer)
-    figure = measures_figure(
-        answer.value.values,
-        measure_names(),
-        view.encoding.labels,
-        strings("encoder"),
-        board_words(),
-        version=f"agree|{baseline}|{view.encoding.text}",
-    )
-    show_matrix(figure, answer, key="encoder_agree_measures")
+    figure = measures_figure(answer.value.values, measure_names(), view.encoding.labels, figure_words())
+    show_matrix(figure, answer, key="encoder_agree_measures", version=f"agree|{baseline}|{view.encoding.text}")
     show_signs(view, answer.value)
     options = options_of("encoder.agree_{}", ("close", "loose", "none"))
     cover = ask_first(section("encoder", "try_agree"), options, name="encoder_agree", about=view.name)
@@ -70,15 +63,8 @@ def _show_board(view: View, answer: Answer[Measures], cover: Cover) -> None:
     with cover.picture():
         board_place, words_place = st.columns([3, 2], gap="large")
         with board_place:
-            figure = agreement_figure(
-                {"rho": found.rho},
-                measure_names(short=True),
-                strings("encoder"),
-                board_words(),
-                version=f"rho|{view.encoding.text}",
-            )
-            show_matrix(figure, answer, key="encoder_rho")
-            export_matrix(figure, answer, key="encoder_rho")
+            figure = agreement_figure({"rho": found.rho}, measure_names(short=True), figure_words())
+            show_matrix(figure, answer, key="encoder_rho", files=True, version=f"rho|{view.encoding.text}")
         with words_place:
             say_number(t("encoder.mean_rho"), _signed(found.mean_rho), note=t("encoder.rho_help"))
             say(_extremes(found))
@@ -115,14 +101,9 @@ def _over_reviews(view: View) -> None:
         return
     found = answer.value
     st.markdown(t("encoder.many_measured", rho=_signed(found.mean_rho), count=found.reviews))
-    figure = agreement_figure(
-        {"rho": found.rho, "same_first": found.same_first},
-        measure_names(short=True),
-        strings("encoder"),
-        board_words(),
-        version="rho of reviews",
-    )
-    show_matrix(figure, answer, key="encoder_many")
+    shown = {"rho": found.rho, "same_first": found.same_first}
+    figure = agreement_figure(shown, measure_names(short=True), figure_words())
+    show_matrix(figure, answer, key="encoder_many", version="rho of reviews")
     language = t(f"encoder.corpus_{found.language}")
     st.caption(t("encoder.many_note", count=found.reviews, language=language))
     export_matrix(figure, answer, key="encoder_many")
@@ -164,20 +145,13 @@ def _show_shuffled(view: View, answer: Answer[SanityCheck]) -> None:
     series = {name: found.mean_rho[:, place] for place, name in enumerate(measure_names())}
     spread = {name: found.spread[:, place] for place, name in enumerate(measure_names())}
     chart = stage_lines(stages, series, words, domain=(-1.0, 1.0), level=0.0, spread=spread, height=330)
-    show_chart(chart, answer, key="encoder_sanity", stem="encoder_sanity", label=t("encoder.sanity_label"))
+    show_chart(chart, answer, key="encoder_sanity", label=t("encoder.sanity_label"))
     last = found.seed + found.shuffles - 1
     say(t("encoder.sanity_note", count=found.shuffles, seed=found.seed, last=last), small=True)
     name = MEASURE.show()
-    figure = maps_figure(
-        found.maps[:, MEASURES.index(name)],
-        stages,
-        view.encoding.labels,
-        strings("encoder"),
-        board_words(),
-        version=f"{name}|{view.encoding.text}",
-    )
-    show_matrix(figure, answer, key="encoder_maps")
-    export_matrix(figure, answer, key="encoder_maps")
+    maps = found.maps[:, MEASURES.index(name)]
+    figure = maps_figure(maps, stages, view.encoding.labels, figure_words())
+    show_matrix(figure, answer, key="encoder_maps", files=True, version=f"{name}|{view.encoding.text}")
     show_prose(section("encoder", "shuffle_after"))
 
 

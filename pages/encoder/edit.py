@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.encoder.figures import spread_figure, stage_lines
-from pages.encoder.names import board_words, class_name, depth_names
+from pages.encoder.names import class_name, depth_names, figure_words
 from pages.encoder.tokens import has_words
 from pages.kit.asking import Answer, ask, ask_once
 from pages.kit.charts import Drawing, show_drawing
@@ -16,7 +16,7 @@ from pages.kit.header import View, encoded_whole, part_read, pause_of
 from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.verdict import show_verdict, verdict_of
-from pages.language import plain, section, strings, t
+from pages.language import plain, section, t
 from pages.room import Part
 from transformer_core.analysis.counter_examples import counter_examples
 from transformer_core.analysis.encoder.two_sentences import SentencePair, sentence_pair
@@ -74,14 +74,8 @@ def _drawn(view: View, answer: Answer[SentencePair]) -> Live:
     }
     if _alike(view, answer):
         return Live(verdicts=verdicts)
-    figure = spread_figure(
-        found.spread,
-        depth_names(view, short=True),
-        found.labels,
-        strings("encoder"),
-        board_words(),
-        version=f"spread|{'|'.join(found.labels)}",
-    )
+    figure = spread_figure(found.spread, depth_names(view, short=True), found.labels, figure_words())
+    picture = Picture("encoder_spread", figure, answer, version=f"spread|{'|'.join(found.labels)}")
     names, stage = depth_names(view), t("encoder.axis_depth")
     axis = t("encoder.axis_margin", winner=class_name(view, found.winner), rival=class_name(view, found.rival))
     series = {t(f"encoder.{name}_sentence"): margins for name, margins in zip(SIDES, found.margins, strict=True)}
@@ -92,7 +86,7 @@ def _drawn(view: View, answer: Answer[SentencePair]) -> Live:
         Drawing("encoder_pair", margins, answer, "encoder_margins", axis),
         Drawing("encoder_distance", distances, answer, "encoder_distances", far["value"]),
     )
-    return Live((Picture("encoder_spread", figure, answer),), verdicts, drawings=drawings)
+    return Live((picture,), verdicts, drawings=drawings)
 
 
 @fragment
@@ -118,7 +112,7 @@ def _show(view: View) -> None:
     if _alike(view, answer):
         st.info(t("encoder.same_sentence"), icon=":material/info:")
         return
-    (spread,) = (one for one in live.pictures if isinstance(one, Picture))
+    (spread,) = live.matrices
     _show_spread(spread)
     _show_parting(view, live.drawings)
 

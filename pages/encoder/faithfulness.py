@@ -74,7 +74,7 @@ def _show_falls(answer: Answer[Deletion] | Answer[DeletionOnReviews], value: str
         domain=(0.0, 1.0),
         format=".1%",
     )
-    show_chart(chart, answer, key=key, stem=key, label=t("encoder.believe_heading"))
+    show_chart(chart, answer, key=key, label=t("encoder.believe_heading"))
     order = sorted(range(len(names)), key=lambda place: found.area[place])
     st.caption(" · ".join(f"{names[place]} {found.area[place]:.0%}" for place in order))
 

@@ -9,9 +9,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, hued, records, tooltips
 from pages.figures.forms import Filled, form, named
-from pages.figures.matrix import Axis, MatrixFigure, Panel, Role, Scale
+from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 HEIGHT = 330
@@ -50,14 +50,13 @@ def _lines(
     if level is not None:
         rule = alt.Chart(records(level=[level])).mark_rule(color=HUES["residual"], strokeDash=[4, 4])
         layers.append(rule.encode(y=alt.Y("level:Q", scale=scale)))
-    dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(names))]
     lines = base.encode(
         y=height_of,
         tooltip=tooltips("series:N", "stage:N", alt.Tooltip("value:Q", format=format, title=up)),
     )
     layers.append(
         lines.mark_line(strokeWidth=2.5).encode(
-            strokeDash=alt.StrokeDash("series:N", scale=alt.Scale(domain=list(names), range=dashes), legend=None)
+            strokeDash=alt.StrokeDash("series:N", scale=dashes_of(names), legend=None)
         )
     )
     shapes = alt.Scale(domain=list(names), range=list(SHAPES[: len(names)]))
@@ -119,12 +118,8 @@ def token_bars(values: np.ndarray, labels: tuple[str, ...], words: Words) -> Cha
     signed = bool((np.nan_to_num(values) < 0).any())
     overlap = "greedy" if len(labels) > MOST_NAMED else False
     axis = alt.Axis(labelAngle=-50, labelLimit=80, labelOverlap=overlap, ticks=False, titlePadding=2)
-    hue = alt.Color(
-        "does:N",
-        title=None,
-        scale=alt.Scale(domain=[words["above"], words["below"]], range=[PALETTE[5], HUES["residual"]]),
-        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=320),
-    )
+    kinds, hues = (words["above"], words["below"]), (PALETTE[5], HUES["residual"])
+    hue = hued("does", kinds, hues, direction="horizontal", labelLimit=320)
     bars = alt.Chart(records(token=names, value=values, does=does)).mark_bar()
     bars = bars.encode(
         x=alt.X("token:N", scale=alt.Scale(domain=names), title=words["token"], axis=axis),
@@ -177,14 +172,13 @@ def reliability(found: Mapping[str, np.ndarray], here: float, words: Words) -> F
         high=found["high"],
     )
     own = records(here=[here], word=[words["here"]], left=[bool(here <= edges[[0, -1]].mean())])
-    said = tuple((name, words[name]) for name in ("confidence", "accuracy", "count"))
+    said = {name: words[name] for name in ("confidence", "accuracy", "count")}
     most = int(np.max(found["counts"]))
     return Filled(_reliability(tuple(edges.tolist()), most, said), {"bins": bins, "own": own}, height=HEIGHT + 40)
 
 
 @form
-def _reliability(edges: tuple[float, ...], most: int, said: tuple[tuple[str, str], ...]) -> Chart:
-    words = dict(said)
+def _reliability(edges: tuple[float, ...], most: int, words: Words) -> Chart:
     base, across = named("bins"), alt.Scale(domain=[edges[0], 1.0], nice=False)
     axis = alt.Axis(format=".0%", values=list(edges), labelFlush=False)
 
@@ -218,31 +212,22 @@ def _exact_figure(
     panels: Sequence[Panel],
     rows: Axis,
     cols: Axis,
-    ui: Words,
-    *,
-    version: str,
-    role: Role = "weights",
-    link: str | None = None,
-    quantity: str = "",
+    words: Words,
+    **options: Any,
 ) -> MatrixFigure:
+    """Return the figure of these panels; `words` has row_top, col_top and masked: these are no attention weights."""
     return MatrixFigure(
         tuple(panels),
         rows,
         cols,
-        ui,
-        role=role,
+        {name: words[name] for name in ("row_top", "col_top", "masked")},
         detail="exact",
-        layout="single",
-        link=link,
-        quantity=quantity,
         filename=f"encoder_{name}",
-        version=version,
+        **options,
     )
 
 
-def moves_figure(
-    moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
-) -> MatrixFigure:
+def moves_figure(moves: np.ndarray, angles: np.ndarray, labels: tuple[str, ...], words: Words) -> MatrixFigure:
     """Draw by how much each layer turns and lengthens each token's vector.
 
     Shapes:
@@ -253,8 +238,8 @@ def moves_figure(
         words: layer, token, moves, angles.
     """
     panels = [Panel(name, words[name], x, Scale.of("count", x)) for name, x in (("angles", angles), ("moves", moves))]
-    rows, cols = Axis(words["layer"], tuple(map(str, range(len(moves))))), Axis(words["token"], labels)
-    return _exact_figure("moves", panels, rows, cols, ui, version=version, role="residual", link=TOKENS)
+    rows, cols = Axis.counted(words["layer"], len(moves)), Axis(words["token"], labels)
+    return _exact_figure("moves", panels, rows, cols, words, role="residual", link=TOKENS)
 
 
 def _rows_over_greatest(values: np.ndarray) -> np.ndarray:
@@ -263,9 +248,7 @@ def _rows_over_greatest(values: np.ndarray) -> np.ndarray:
     return values / np.where(greatest > 0, greatest, 1.0)
 
 
-def measures_figure(
-    values: np.ndarray, names: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
-) -> MatrixFigure:
+def measures_figure(values: np.ndarray, names: Sequence[str], labels: tuple[str, ...], words: Words) -> MatrixFigure:
     """Draw the value of each measure at each token, every row divided by its greatest size.
 
     Shapes:
@@ -277,12 +260,10 @@ def measures_figure(
     """
     panel = Panel("measures", words["measures"], _rows_over_greatest(values), SIGNED)
     rows, cols, quantity = Axis(words["measure"], tuple(names)), Axis(words["token"], labels), words["share_of_row"]
-    return _exact_figure("measures", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
+    return _exact_figure("measures", [panel], rows, cols, words, link=TOKENS, quantity=quantity)
 
 
-def agreement_figure(
-    panels: Mapping[str, np.ndarray], names: Sequence[str], words: Words, ui: Words, *, version: str
-) -> MatrixFigure:
+def agreement_figure(panels: Mapping[str, np.ndarray], names: Sequence[str], words: Words) -> MatrixFigure:
     """Draw rank correlations or shares of every pair of measures.
 
     Shapes:
@@ -298,12 +279,10 @@ def agreement_figure(
         for name, values in panels.items()
     ]
     rows, cols = (Axis(words[axis], tuple(names)) for axis in ("measure", "other_measure"))
-    return _exact_figure("agreement", shown, rows, cols, ui, version=version, link="encoder_measures")
+    return _exact_figure("agreement", shown, rows, cols, words, link="encoder_measures")
 
 
-def maps_figure(
-    maps: np.ndarray, stages: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
-) -> MatrixFigure:
+def maps_figure(maps: np.ndarray, stages: Sequence[str], labels: tuple[str, ...], words: Words) -> MatrixFigure:
     """Draw one measure at each stage of shuffling, every row divided by its greatest size.
 
     Shapes:
@@ -314,12 +293,10 @@ def maps_figure(
     """
     panel = Panel("maps", "", _rows_over_greatest(maps), SIGNED)
     rows, cols, quantity = Axis(words["stage"], tuple(stages)), Axis(words["token"], labels), words["share_of_row"]
-    return _exact_figure("maps", [panel], rows, cols, ui, version=version, link=TOKENS, quantity=quantity)
+    return _exact_figure("maps", [panel], rows, cols, words, link=TOKENS, quantity=quantity)
 
 
-def spread_figure(
-    spread: np.ndarray, depths: Sequence[str], labels: tuple[str, ...], words: Words, ui: Words, *, version: str
-) -> MatrixFigure:
+def spread_figure(spread: np.ndarray, depths: Sequence[str], labels: tuple[str, ...], words: Words) -> MatrixFigure:
     """Draw the distance between the vectors of two sentences at each depth and pair of tokens.
 
     Shapes:
@@ -331,4 +308,4 @@ def spread_figure(
     """
     panel = Panel("spread", words["spread"], spread, Scale.of("count", spread))
     rows, cols = Axis(words["depth"], tuple(depths)), Axis(words["token"], labels)
-    return _exact_figure("spread", [panel], rows, cols, ui, version=version, role="residual")
+    return _exact_figure("spread", [panel], rows, cols, words, role="residual")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.encoder.figures import moves_figure, stage_lines
-from pages.encoder.names import board_words, class_name, depth_names, token_name
+from pages.encoder.names import class_name, depth_names, figure_words, token_name
 from pages.kit.asking import Answer, ask
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Values
@@ -15,7 +15,7 @@ from pages.kit.live import Live
 from pages.kit.matrix import Picture, export_picture, show_picture
 from pages.kit.verdict import show_verdict, verdict_of
 from pages.kit.waiting import awaited
-from pages.language import joined, plain, section, strings, t
+from pages.language import joined, plain, section, t
 from pages.room import Part
 from transformer_core.analysis.encoder.layers import POOLINGS, LayerVerdicts, layer_verdicts
 from transformer_core.analysis.encoder.linear_probes import LinearProbes, linear_probes
@@ -36,8 +36,7 @@ def _picture(view: View, _: Values) -> Live:
 def _show(view: View) -> None:
     """Show the verdict at every depth beside the model's own, and below how far each token's vector moves."""
     live = LAYERS.live(view)
-    (moves,), (curve,) = live.pictures, live.drawings
-    assert isinstance(moves, Picture)
+    (moves,), (curve,) = live.matrices, live.drawings
     found: LayerVerdicts = moves.answer.value
     chart_place, numbers_place = st.columns([5, 2], gap="large")
     with chart_place:
@@ -84,15 +83,8 @@ def _curve(view: View, answer: Answer[LayerVerdicts]) -> Drawing:
 
 def _moves(view: View, answer: Answer[LayerVerdicts]) -> Picture:
     found = answer.value
-    figure = moves_figure(
-        found.moves,
-        found.angles,
-        view.encoding.labels,
-        strings("encoder"),
-        board_words(),
-        version=f"moves|{view.encoding.text}",
-    )
-    return Picture("encoder_moves", figure, answer)
+    figure = moves_figure(found.moves, found.angles, view.encoding.labels, figure_words())
+    return Picture("encoder_moves", figure, answer, version=f"moves|{view.encoding.text}")
 
 
 def _show_moves(view: View, picture: Picture) -> None:
@@ -153,7 +145,7 @@ def _show_probes(view: View, answer: Answer[LinearProbes]) -> None:
     series[t("encoder.probe_own_map", pooling=t(f"encoder.pooling_{found.pooling}"))] = found.own_map[own]
     words = {"stage": t("encoder.axis_depth"), "value": t("encoder.axis_accuracy")}
     chart = stage_lines(depth_names(view), series, words, level=0.5, format=".1%")
-    show_chart(chart, answer, key="encoder_probes", stem="encoder_probes", label=t("encoder.probes_label"))
+    show_chart(chart, answer, key="encoder_probes", label=t("encoder.probes_label"))
     cls, mean = found.probes[:, -1]
     say(
         t(

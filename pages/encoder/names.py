@@ -23,9 +23,9 @@ def measure_names(*, short: bool = False) -> list[str]:
     return [t(f"encoder.short_{name}") if short else t(f"encoder.measure_{name}") for name in MEASURES]
 
 
-def board_words() -> dict[str, str]:
-    """Return the texts of a matrix that holds no attention weights, in the chosen language."""
-    return strings("matrix") | strings("encoder_board")
+def figure_words() -> dict[str, str]:
+    """Return the texts of the figures, with those of a matrix that holds no attention weights."""
+    return strings("encoder") | strings("encoder_board")
 
 
 def token_name(view: View, position: int) -> str:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from pages.encoder.faithfulness import show_deletion
 from pages.encoder.figures import measures_figure, token_bars
-from pages.encoder.names import board_words, class_name, measure_names, token_name
+from pages.encoder.names import class_name, figure_words, measure_names, token_name
 from pages.kit.asking import Answer
 from pages.kit.charts import show_chart
 from pages.kit.controls import Choice, Slider, show_in_columns
@@ -65,15 +65,8 @@ def _show(view: View) -> None:
         cover = _guess_token(view, found)
         _judge(view, found, cover)
     with shown, cover.picture():
-        figure = measures_figure(
-            found.values,
-            measure_names(),
-            view.encoding.labels,
-            strings("encoder"),
-            board_words(),
-            version=f"{baseline}.{steps}|{view.encoding.text}",
-        )
-        show_matrix(figure, answer, key="encoder_measures")
+        figure = measures_figure(found.values, measure_names(), view.encoding.labels, figure_words())
+        show_matrix(figure, answer, key="encoder_measures", version=f"{baseline}.{steps}|{view.encoding.text}")
         show_signs(view, found)
         export_matrix(figure, answer, key="encoder_measures")
     with as_old(answer, key="encoder_measures"), cover.picture("_one"):

@@ -47,13 +47,7 @@ def try_convolution(view: View, layer: int) -> None:
             hues=(HUES["residual"],),
             height=200,
         )
-        show_chart(
-            chart,
-            answer,
-            key="feed_forward_convolution",
-            stem="feed_forward_convolution",
-            label=t("feed_forward.convolution_label"),
-        )
+        show_chart(chart, answer, key="feed_forward_convolution", label=t("feed_forward.convolution_label"))
         say(
             t(
                 "feed_forward.convolution_measured",

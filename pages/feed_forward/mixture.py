@@ -11,7 +11,7 @@ from pages.kit.controls import Choice, Switch, Values, show_in_columns
 from pages.kit.experiment import ask_first, fragment, options_of, say
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.navigation import ICONS, page_path
 from pages.kit.verdict import concludes, outcome_word, show_outcome
 from pages.language import plain, section, strings, t
@@ -45,10 +45,8 @@ def _picture(view: View, values: Values) -> Live:
         found.weights,
         view.encoding.labels,
         words,
-        strings("matrix"),
         cell=(token, expert),
         title=t("feed_forward.routing_title", layer=layer),
-        version=f"{layer}.{expert}.{away}|{token}|{view.encoding.text}",
     )
     of_token = expert_bars(
         found.probabilities[token],
@@ -74,7 +72,9 @@ def _picture(view: View, values: Values) -> Live:
         Drawing("feed_forward_token_experts", of_token, answer, "feed_forward_token_experts", about_token),
         Drawing("feed_forward_load", loads, answer, "feed_forward_load", about_load),
     )
-    return Live((Picture("feed_forward_routing", figure, answer, pins=False),), drawings=drawings)
+    version = f"{layer}.{expert}.{away}|{token}|{view.encoding.text}"
+    picture = Picture("feed_forward_routing", figure, answer, pins=False, version=version)
+    return Live((picture,), drawings=drawings)
 
 
 @fragment
@@ -87,15 +87,14 @@ def _show(view: View) -> None:
         return
     layer, token, expert, away = show_in_columns(view, LAYER, TOKEN, EXPERT, AWAY, vertical_alignment="bottom")
     live = MIXTURE.live(view)
-    (picture,) = (one for one in live.pictures if isinstance(one, Picture))
+    (picture,) = live.matrices
 
     def on_cell(cell: tuple[int, int] | None) -> None:
         if cell is not None:
             TOKEN.take(cell[0], view)
             EXPERT.take(cell[1], view)
 
-    show_picture(picture, on_cell=on_cell)
-    export_picture(picture)
+    show_picture(picture, on_cell=on_cell, files=True)
     for drawing, place in zip(live.drawings, st.columns(2, gap="large"), strict=True):
         with place:
             show_drawing(drawing)

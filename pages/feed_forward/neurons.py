@@ -8,10 +8,9 @@ from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_chart
 from pages.kit.controls import Slider, Values, layer_control, show_in_columns
 from pages.kit.experiment import ask_first, experiment, fragment, options_of, say
-from pages.kit.exports import export_matrix
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_matrix, show_picture
+from pages.kit.matrix import Picture, show_matrix, show_picture
 from pages.kit.number_format import markdown_table, significant
 from pages.kit.verdict import concludes, outcome_word, show_outcome
 from pages.kit.waiting import awaited
@@ -64,28 +63,26 @@ def _picture(view: View, values: Values) -> Live:
         found.columns,
         view.encoding.labels,
         strings("feed_forward"),
-        strings("matrix"),
         cell=_cell(found, neuron),
         title=inside if halves else "",
         note=_arithmetic(view, found, neuron),
-        version=f"{layer}.{neuron}|{view.encoding.text}",
     )
-    return Live((Picture("feed_forward_strongest", figure, answer, pins=False),))
+    version = f"{layer}.{neuron}|{view.encoding.text}"
+    return Live((Picture("feed_forward_strongest", figure, answer, pins=False, version=version),))
 
 
 @fragment
 def _show(view: View) -> None:
     """Show the strongest neurons, and below them the one that is chosen by its number or by a click."""
     layer, neuron = show_in_columns(view, LAYER, NEURON, gap="large")
-    (picture,) = (one for one in NEURONS.live(view).pictures if isinstance(one, Picture))
+    (picture,) = NEURONS.live(view).matrices
     columns = picture.answer.value.columns
 
     def on_cell(cell: tuple[int, int] | None) -> None:
         if cell is not None and cell[1] < len(columns):
             NEURON.take(int(columns[cell[1]]), view)
 
-    show_picture(picture, on_cell=on_cell)
-    export_picture(picture)
+    show_picture(picture, on_cell=on_cell, files=True)
     NEURONS.follow(view)
     _whole(view, picture.answer, layer)
     left, right = st.columns(2, gap="large")
@@ -121,11 +118,8 @@ def _whole(view: View, answer: Answer[Neurons], layer: int) -> None:
         activation,
         labels,
         strings("feed_forward"),
-        strings("matrix"),
-        version=f"whole {layer}|{view.encoding.text}",
     )
-    show_matrix(figure, answer, key="feed_forward_whole")
-    export_matrix(figure, answer, key="feed_forward_whole")
+    show_matrix(figure, answer, key="feed_forward_whole", files=True, version=f"whole {layer}|{view.encoding.text}")
 
 
 def _exciting(view: View, layer: int, neuron: int) -> None:
@@ -241,7 +235,6 @@ def _show_dead(view: View) -> None:
                 quiet_chart(found.bands, found.within, found.neurons, strings("feed_forward"), band=found.band),
                 answer,
                 key="feed_forward_quiet",
-                stem="feed_forward_quiet",
                 label=t("feed_forward.quiet_label"),
             )
         with table:

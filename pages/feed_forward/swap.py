@@ -48,7 +48,6 @@ def _show(view: View) -> None:
                 swap_chart(found.names, found.moves, found.by_layer, strings("feed_forward"), used=used),
                 swapped,
                 key="feed_forward_swap",
-                stem="feed_forward_swap",
                 label=t("feed_forward.swap_label"),
             )
         with corpus:

@@ -72,6 +72,21 @@ def tooltips(*shown: str | alt.Tooltip) -> list[alt.Tooltip]:
     return [alt.Tooltip(one) if isinstance(one, str) else one for one in shown]
 
 
+def hued(field: str, names: Sequence[str], hues: Sequence[str], **look: Any) -> alt.Color:
+    """Return the hue of each name in a column, with a legend above the chart.
+
+    Args:
+        look: of the legend, as of alt.Legend.
+    """
+    scale = alt.Scale(domain=list(names), range=list(hues))
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=alt.Legend(orient="top", **look))
+
+
+def dashes_of(names: Sequence[str]) -> alt.Scale:
+    """Return the dash of each name."""
+    return alt.Scale(domain=list(names), range=[list(DASHES[place % len(DASHES)]) for place in range(len(names))])
+
+
 def _or_gap(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

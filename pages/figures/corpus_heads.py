@@ -54,12 +54,11 @@ def corpus_scatter(
         "spread": spread if chosen in there else {"values": []},
         "alike": alike if np.isfinite(beside).all() else {"values": []},
     }
-    return Filled(_corpus(tuple(words.items()), tuple(dict.fromkeys(layers))), data, height=440)
+    return Filled(_corpus(words, tuple(dict.fromkeys(layers))), data, height=440)
 
 
 @form
-def _corpus(said: tuple[tuple[str, str], ...], layers: tuple[str, ...]) -> Chart:
-    words = dict(said)
+def _corpus(words: Mapping[str, str], layers: tuple[str, ...]) -> Chart:
     scale = alt.Scale(zero=False, nice=True, padding=14)
     x = alt.X("across:Q", title=words["across"], scale=scale, axis=alt.Axis(tickCount=7))
     y = alt.Y("up:Q", title=words["up"], scale=scale, axis=alt.Axis(tickCount=7, minExtent=44))

@@ -268,7 +268,7 @@ def dots(
     base = alt.Chart(data).encode(
         x=alt.X("group:N", title=across, sort=order, axis=alt.Axis(labelAngle=0, labelLimit=160)),
         y=alt.Y("y:Q", title=up.title, scale=up.scale(levels), axis=up.axis(levels)),
-        **({"xOffset": alt.XOffset("series:N", sort=names)} if beside else {}),
+        xOffset=alt.XOffset("series:N", sort=names) if beside else alt.Undefined,
     )
     layers = [
         base.mark_point(filled=True, size=60, opacity=0.75).encode(

@@ -56,14 +56,14 @@ class Filled:
 
 
 def form(build: Callable[..., Any]) -> Callable[..., str]:
-    """Make a function that builds a chart on named data build each once; its arguments are hashable.
+    """Make a function that builds a chart on named data build each once for the same words, names and numbers.
 
     Charts one above the other have their width each; every other chart gets that of its place here.
     """
 
     @lru_cache(maxsize=FORMS_KEPT)
-    @wraps(build)
-    def built(*about: Any, **options: Any) -> str:
+    def built(pickled: bytes) -> str:
+        about, options = pickle.loads(pickled)
         chart = build(*about, **options)
         whole = (chart if stacked(chart) else chart.properties(width="container")).to_dict(
             validate=False
@@ -71,7 +71,11 @@ def form(build: Callable[..., Any]) -> Callable[..., str]:
         _unstack(whole, {})
         return json.dumps(whole)
 
-    return built
+    @wraps(build)
+    def found(*about: Any, **options: Any) -> str:
+        return built(pickle.dumps((about, options)))
+
+    return found
 
 
 def units_in(part: dict[str, Any]) -> list[dict[str, Any]]:

@@ -24,9 +24,7 @@ def layer_and_head(panel: str) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def head_board(
-    panels: tuple[Panel, ...], words: Mapping[str, str], ui: Mapping[str, str], **options: Any
-) -> MatrixFigure:
+def head_board(panels: tuple[Panel, ...], words: Mapping[str, str], **options: Any) -> MatrixFigure:
     """Draw a cell for each head in every panel, a row for each layer.
 
     Shapes:
@@ -36,19 +34,18 @@ def head_board(
         words: layer, head.
         options: of MatrixFigure.
     """
-    rows, cols = (tuple(map(str, range(size))) for size in panels[0].values.shape)
-    return MatrixFigure(panels, Axis(words["layer"], rows), Axis(words["head"], cols), ui, detail="exact", **options)
+    sides = zip(("layer", "head"), panels[0].values.shape, strict=True)
+    rows, cols = (Axis.counted(words[side], size) for side, size in sides)
+    return MatrixFigure(panels, rows, cols, detail="exact", **options)
 
 
 def heads_grid(
     weights: np.ndarray,
     labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     layer: int,
     head: int,
-    version: str,
     note: str = "",
     same_scale: bool = True,
     tendencies: Sequence[Sequence[str]] | None = None,
@@ -66,9 +63,7 @@ def heads_grid(
     Args:
         labels: one for each query.
         words: axis.* of the locale, and "weight", what a cell is.
-        ui: matrix.* of the locale.
         layer, head: the chosen one.
-        version: names this state; set on the page once it is painted.
         note: the caption.
         same_scale: one scale for all heads, from 0 to 1; else each head's own, from 0 to its greatest weight.
         tendencies: by layer and head, a short name of what the head tends to do, or "".
@@ -95,14 +90,12 @@ def heads_grid(
         panels,
         Axis(words["query"], labels),
         Axis(words["key"], labels if keys is None else keys),
-        ui,
         columns=weights[0].shape[0],
         selected=panel_id(layer, head),
         link="attention",
         quantity=words["weight"],
         note=note,
         filename=filename,
-        version=version,
         chooses=chooses,
     )
 
@@ -117,12 +110,10 @@ def one_head(
     steps: Mapping[str, Any],
     labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     title: str,
     step: str,
     cell: tuple[int, int] | None,
-    version: str,
     note: str = "",
     keys: tuple[str, ...] | None = None,
     window: Window | None = None,
@@ -132,19 +123,17 @@ def one_head(
     Args:
         steps: query, key, products, scores, masked_scores, weights, mixture, divisor, bias and cap of the head.
         words: axis.* of the locale, and "step" and "quantity": the title of the step and what its cells are.
-        ui: matrix.* of the locale.
         step: which of STEP_NAMES to draw.
         cell: the pinned (query_pos, key_pos).
         keys: as of heads_grid.
         window: of the head's layer, as of Panel.
     """
     values = steps[step]
-    across = Axis(words["dimension"], tuple(map(str, range(values.shape[1])))) if step == "mixture" else None
+    across = Axis.counted(words["dimension"], values.shape[1]) if step == "mixture" else None
     return MatrixFigure(
         (Panel(id=step, title=words["step"], values=values, scale=_scale(step, values), cols=across, window=window),),
         Axis(words["query"], labels),
         Axis(words["key"], labels if keys is None else keys),
-        ui,
         role="value" if step == "mixture" else "weights",
         detail="exact",
         cell=None if step == "mixture" else cell,
@@ -153,7 +142,6 @@ def one_head(
         quantity=words["quantity"],
         note=note,
         filename=f"attention_{step}",
-        version=version,
         explain=None if step == "mixture" else Explain.of(steps),
     )
 

@@ -81,13 +81,12 @@ def lens_board(
         settled=[label == answer for row in choices for label, answer in zip(row, answers, strict=True)],
         chosen=[place == chosen for place in places] * n_stages,
     )
-    board = _board(tuple(stages), n_places, tuple(words.items()))
+    board = _board(tuple(stages), n_places, words)
     return Filled(board, {"cells": data}, height=height or AXES + CELL * n_stages)
 
 
 @form
-def _board(stages: tuple[str, ...], n_places: int, said: tuple[tuple[str, str], ...]) -> Chart:
-    words = dict(said)
+def _board(stages: tuple[str, ...], n_places: int, words: Mapping[str, str]) -> Chart:
     across = alt.X(
         "column:N",
         sort=in_order("place"),

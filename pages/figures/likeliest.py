@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, hued, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.token_strip import shortened
 
@@ -63,7 +63,7 @@ def expected_bars(
         place=list(range(len(names))),
         axis_end=[high] * len(names),
     )
-    bars = _expected(tuple(words.items()), tuple(kind for kind in _hues(words) if kind in kinds))
+    bars = _expected(words, tuple(kind for kind in _hues(words) if kind in kinds))
     return Filled(bars, {"tokens": data}, height=ROOM + BAR * len(names))
 
 
@@ -72,19 +72,14 @@ def _hues(words: Words) -> dict[str, str]:
 
 
 @form
-def _expected(said: tuple[tuple[str, str], ...], kinds: tuple[str, ...]) -> Chart:
-    words = dict(said)
+def _expected(words: Words, kinds: tuple[str, ...]) -> Chart:
     base = named("tokens").encode(
         y=alt.Y("token:N", sort=in_order("place"), title=None, axis=_axis()),
         x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
         tooltip=[alt.Tooltip("token:N"), alt.Tooltip("chance:Q", format=".3%", title=words["probability"])],
     )
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=list(kinds), range=[_hues(words)[kind] for kind in kinds]),
-        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=300),
-    )
+    hues = [_hues(words)[kind] for kind in kinds]
+    colour = hued("kind", kinds, hues, direction="horizontal", labelLimit=300)
     bars = base.mark_bar(cornerRadiusEnd=3).encode(color=colour)
     numbers = base.mark_text(align="left", dx=4, fontSize=12).encode(text=alt.Text("chance:Q", format=".1%"))
     room = base.mark_rule(opacity=0, aria=False, tooltip=None).encode(x=alt.X("axis_end:Q", title=words["probability"]))
@@ -131,22 +126,20 @@ def redrawn_bars(
     data = records(
         token=[*names, *names], chance=values, kind=kinds, side=sides, place=places, axis_end=[high] * len(values)
     )
-    said = tuple((name, words[name]) for name in ("before", "cut", "after", "probability"))
+    said = {name: words[name] for name in ("before", "cut", "after", "probability")}
     return Filled(_redrawn(said), {"tokens": data}, height=ROOM + 34 * len(names))
 
 
 @form
-def _redrawn(said: tuple[tuple[str, str], ...]) -> Chart:
-    words = dict(said)
+def _redrawn(words: Words) -> Chart:
     order = [words["before"], words["cut"], words["after"]]
-    hue = alt.Scale(domain=order, range=["#a6d5da", CUT, CHANCE])
     base = named("tokens").encode(
         y=alt.Y("token:N", sort=in_order("place"), title=None, axis=_axis()),
         yOffset=alt.YOffset("side:N", sort=["1", "2"]),
         x=alt.X("chance:Q", title=words["probability"], scale=alt.Scale(nice=False), axis=_percent()),
         tooltip=tooltips("token:N", "kind:N", alt.Tooltip("chance:Q", format=".4%", title=words["probability"])),
     )
-    colour = alt.Color("kind:N", title=None, scale=hue, legend=alt.Legend(orient="top", labelLimit=300))
+    colour = hued("kind", order, ("#a6d5da", CUT, CHANCE), labelLimit=300)
     bars = base.mark_bar(cornerRadiusEnd=2).encode(color=colour)
     above_zero = base.transform_filter(alt.datum.chance > 0)
     numbers = above_zero.mark_text(align="left", dx=4, fontSize=11).encode(text=alt.Text("chance:Q", format=".1%"))

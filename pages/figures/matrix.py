@@ -10,7 +10,8 @@ import base64
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -36,6 +37,11 @@ class Axis:
     name: str
     labels: tuple[str, ...]
     key: str = ""
+
+    @classmethod
+    def counted(cls, name: str, count: int, key: str = "") -> Axis:
+        """Return the side whose entries have nothing but a number."""
+        return cls(name, tuple(map(str, range(count))), key)
 
 
 @dataclass(frozen=True)
@@ -228,29 +234,6 @@ def packed(header: dict[str, Any], buffers: Buffers) -> bytes:
     return padded(struct.pack("<I", len(text)) + text) + bytes(buffers.data)
 
 
-def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays by panel id and as "explain.query" and so on; codes become values again."""
-    (length,) = struct.unpack_from("<I", payload)
-    header = json.loads(payload[4 : 4 + length].decode("utf-8"))
-    start = -(-(4 + length) // ALIGNMENT) * ALIGNMENT
-
-    def read(place: dict[str, Any]) -> np.ndarray:
-        kind = np.dtype({"u1": np.uint8, "f4": "<f4"}[place["type"]])
-        flat = np.frombuffer(payload, kind, int(np.prod(place["shape"])), start + place["at"])
-        return flat.reshape(place["shape"])
-
-    arrays = {}
-    for panel in header["panels"]:
-        values, scale = read(panel["values"]), panel["scale"]
-        if values.dtype == np.uint8:
-            decoded = scale["low"] + values / LEVELS * (scale["high"] - scale["low"])
-            values = np.where(values == MASKED, np.nan, decoded)
-        arrays[panel["id"]] = values
-    for name, place in header.get("explain", {}).get("arrays", {}).items():
-        arrays[f"explain.{name}"] = read(place)
-    return header, arrays
-
-
 @dataclass(frozen=True, eq=False)
 class MatrixFigure:
     """Describe a whole figure: one matrix or many, drawn on one canvas.
@@ -259,7 +242,7 @@ class MatrixFigure:
         panels: At least one.
         rows: What runs down, for every panel without its own.
         cols: What runs across, for every panel without its own.
-        strings: matrix.* of the locale, without that prefix; the browser fills in the {…}.
+        strings: Words of its own in the place of matrix.* of the locale, by name without that prefix.
         columns: Panels a line; 0 means all on one.
         role: The hue, by DESIGN.md section 8.
         detail: "exact" sends float32, "quantised" one byte a value, of which half a step is said; "auto" is exact up to
@@ -285,7 +268,7 @@ class MatrixFigure:
     panels: tuple[Panel, ...]
     rows: Axis
     cols: Axis
-    strings: Mapping[str, str]
+    strings: Mapping[str, str] = field(default_factory=dict)
     columns: int = 0
     role: Role = "weights"
     detail: Literal["auto", "quantised", "exact"] = "auto"
@@ -339,29 +322,40 @@ class MatrixFigure:
         own = [panel.id for panel in self.panels if panel.rows is None and panel.cols is None]
         return list(self.explain.panels) or own
 
-    def to_bytes(self, *, stamp: int = 0, caption: Sequence[str] = (), key: str = "") -> bytes:
+    def to_bytes(
+        self,
+        strings: Mapping[str, str] = MappingProxyType({}),
+        *,
+        stamp: int = 0,
+        caption: Sequence[str] = (),
+        key: str = "",
+        version: str = "",
+    ) -> bytes:
         """Return the header length (uint32, little-endian), the header (JSON), and the arrays, all padded to 8.
 
         Args:
+            strings: matrix.* of the locale, without that prefix; the browser fills in the {…}.
             stamp: Of the last stroke on the painted panel that this figure knows of.
             caption: Lines above the picture in its files, which say what it is of.
             key: Of its place on the page, by which newer bytes find it.
+            version: Any text that names this state; `data-painted` carries it once it is on the screen.
         """
         buffers = Buffers()
         axes: list[Axis] = []
         panels = [self._packed_panel(panel, axes, buffers) for panel in self.panels]
-        names = ("columns", "role", "detail", "selected", "link", "title", "quantity", "note", "filename", "version")
+        names = ("columns", "role", "detail", "selected", "link", "title", "quantity", "note", "filename")
         header: dict[str, Any] = {name: getattr(self, name) for name in names}
         header |= {
             "layout": self.layout if self.layout != "auto" else "single" if len(panels) <= 3 else "grid",
             "columns": self.columns or len(panels),
             "cell": self.cell and [int(index) for index in self.cell],
             "cell_panel": self._cell_panel([panel.id for panel in self.panels]),
-            "strings": dict(self.strings),
+            "strings": {**strings, **self.strings},
             "axes": [{"name": axis.name, "labels": axis.labels, "key": axis.key or axis.name} for axis in axes],
             "panels": panels,
             "caption": list(caption),
             "key": key,
+            "version": version or self.version,
             "chooses": list(self.chooses),
             "pins_for": self.pins_for and list(self.pins_for),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},
@@ -432,15 +426,23 @@ class MatrixFigure:
             raise ValueError(f"paint={self.paint!r} must be the id of a panel that is a mask, one of {masks}")
 
 
-def to_html(figure: MatrixFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+def to_html(
+    figure: MatrixFigure,
+    strings: Mapping[str, str] = MappingProxyType({}),
+    *,
+    title: str,
+    language: str = "en",
+    caption: Sequence[str] = (),
+) -> str:
     """Return one self-contained page with the interactive figure in it, which needs no network.
 
     Args:
+        strings: as of to_bytes.
         title: of the page.
         caption: lines that say what the figure shows.
     """
     script, style = component_assets("matrix")
-    payload = base64.b64encode(figure.to_bytes(caption=caption)).decode()
+    payload = base64.b64encode(figure.to_bytes(strings, caption=caption)).decode()
     script += "\nstandalone(document);\n"
     data = {"payload": payload}
     return self_contained(title=title, language=language, script=script, style=style, data=data, caption=caption)

@@ -39,13 +39,12 @@ def seeds_chart(
     if bounds is not None:
         known = np.flatnonzero(~np.isnan(bounds).any(-1)).tolist()
         data["bounds"] = records(name=[names[row] for row in known], low=bounds[known, 0], high=bounds[known, 1])
-    drawn = _seeds(tuple(names), tuple(words.items()), bounds is not None, format)
+    drawn = _seeds(tuple(names), words, bounds is not None, format)
     return Filled(drawn, data, ROOM + ROW * len(names))
 
 
 @form
-def _seeds(names: tuple[str, ...], said: tuple[tuple[str, str], ...], with_bounds: bool, format: str) -> Chart:
-    words = dict(said)
+def _seeds(names: tuple[str, ...], words: Mapping[str, str], with_bounds: bool, format: str) -> Chart:
     up = alt.Y("name:N", sort=None, scale=alt.Scale(domain=list(names)), title=None, axis=alt.Axis(labelLimit=320))
     scale = alt.Scale(zero=False, padding=14)
     axis = alt.Axis(tickCount=8, labelOverlap=True, format=format if "%" in format else alt.Undefined)

@@ -81,13 +81,12 @@ def text_strip(
         under=list(marked) or [False] * len(shown),
         **columns,
     )
-    strip = _strip(tuple(words.items()), tuple(about), unknown=not all(known_bits))
+    strip = _strip(words, tuple(about), unknown=not all(known_bits))
     return Filled(strip, {"tokens": tokens}, height=ROOM + ROW_HEIGHT * int(line.max() + 1))
 
 
 @form
-def _strip(said: tuple[tuple[str, str], ...], about: tuple[str, ...], *, unknown: bool) -> Chart:
-    words = dict(said)
+def _strip(words: Mapping[str, str], about: tuple[str, ...], *, unknown: bool) -> Chart:
     lines = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.06))
     across = alt.X("left:Q", axis=None, scale=alt.Scale(domain=[0, LINE], nice=False))
     about_tooltips = (alt.Tooltip(f"about{index}:N", title=name) for index, name in enumerate(about))

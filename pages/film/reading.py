@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pages.film.figures.film import Film, FollowedMoment, FollowedText, coded, film_bytes, followed_bytes
+from pages.film.figures.film import Film, coded, film_bytes, followed_bytes
 from pages.kit.runs import run_list
 from transformer_core.analysis.coming_apart import Apart, coming_apart
-from transformer_core.analysis.followed_text import Moment, follow_text
+from transformer_core.analysis.followed_text import FollowedText, follow_text
 from transformer_core.training.runs.store.folder import follow
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, Status, StoredPoints
 from transformer_core.training.runs.store.run_store import RunStore
@@ -100,13 +100,11 @@ class Listening:
             known = self._followed_text.frames if self._followed_text else ()
             film = follow_text(run_list().open(self.run), self.text, known[-1].number if known else -1)
             if film.frames or self._followed_text is None:
-                frames = (*known, *map(_moment, film.frames))
-                self._followed_text = FollowedText(
-                    film.text, film.tokens, film.key_tokens, _axis(film.attention_name), frames, goal=film.goal
-                )
+                frames = (replace(frame, attention=coded(frame.attention)) for frame in film.frames)
+                self._followed_text = replace(film, frames=(*known, *frames))
             followed_text = self._followed_text
         return followed_bytes(
-            replace(followed_text, frames=[frame for frame in followed_text.frames if frame.number > after])
+            replace(followed_text, frames=tuple(frame for frame in followed_text.frames if frame.number > after))
         )
 
     def size(self) -> int:
@@ -142,21 +140,6 @@ def _put(kept: OrderedDict, key: Any, value: Any, most: int) -> None:
     kept.move_to_end(key)
     while len(kept) > most:
         kept.popitem(last=False)
-
-
-def _axis(name: str) -> Any:
-    return "cross" if name == "cross" else "self"
-
-
-def _moment(moment: Moment) -> FollowedMoment:
-    return FollowedMoment(
-        moment.number,
-        coded(moment.attention),
-        moment.probabilities,
-        moment.xy,
-        moment.sample,
-        tokens=moment.tokens,
-    )
 
 
 def _longer(film: Film, store: RunStore, status: Status, facts: dict[str, Any]) -> Film:

@@ -40,7 +40,7 @@ from pages.kit.live import Live, follow_choice
 from pages.kit.matrix import show_matrix
 from pages.kit.url import in_url, remember
 from pages.kit.verdict import class_word
-from pages.language import plain, strings, t
+from pages.language import plain, t
 from pages.link import LIVE
 from transformer_core.analysis.arithmetic import (
     CellArithmetic,
@@ -187,10 +187,8 @@ def _figure(
         site_of(name).scale,
         labels=labels,
         names={axis: t(f"glass.axis_{axis}") for axis in (part.rows, part.cols)},
-        words=strings("matrix"),
         cell=cell,
         panel=head,
-        version=f"{name}|{part.head}|{view.encoding.text}" + ("" if gradient is None else f"|{SHOWN.read()}"),
         gradient=gradient,
         alone=gradient is not None and SHOWN.read() == "gradient",
     )
@@ -258,7 +256,8 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
             _follow(view, name, part, cell, target_ids, None if slopes is None else run.loss)
         answer = _answer(view, slopes or found, run, target_ids)
         of = {"head": part.head} if part.of_head else {}
-        show_matrix(figure, answer, key="glass_matrix", of=of, on_cell=_keep_cell)
+        version = f"{name}|{part.head}|{view.encoding.text}" + ("" if slopes is None else f"|{SHOWN.read()}")
+        show_matrix(figure, answer, key="glass_matrix", of=of, version=version, on_cell=_keep_cell)
         export_matrix(figure, answer, key="glass", of=of)
     with formula_place:
         if slope is not None:

@@ -90,10 +90,8 @@ def tensor_figure(
     *,
     labels: Mapping[str, tuple[str, ...]],
     names: Mapping[str, str],
-    words: Mapping[str, str],
     cell: tuple[int, int],
     panel: str,
-    version: str,
     gradient: Slice | None = None,
     alone: bool = False,
 ) -> MatrixFigure:
@@ -104,10 +102,8 @@ def tensor_figure(
         kind: its scale in SITES.
         labels: of each axis that has any; others count from 0.
         names: of the axes, in the reader's language.
-        words: the texts of the matrix itself.
         cell: the pinned cell.
         panel: printed above the matrix, such as the head.
-        version: identifies this state of the figure.
         gradient: the same slice of its gradient, where that is drawn.
         alone: without the values.
     """
@@ -124,13 +120,11 @@ def tensor_figure(
         tuple(panels),
         rows,
         cols,
-        words,
         role=ROLES.get(leaf, "residual"),
         cell=cell,
         quantity=f"∂L/∂{leaf}" if alone else leaf,
         title=name,
         filename=name.replace(".", "_") + (f"_head{part.head}" if part.of_head else ""),
-        version=version,
     )
 
 

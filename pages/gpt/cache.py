@@ -11,10 +11,10 @@ from pages.kit.experiment import ask_first, experiment, options_of, say
 from pages.kit.exports import one_export
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.number_format import in_bytes, significant
 from pages.kit.waiting import awaited, say_when_busy
-from pages.language import joined, section, strings, t
+from pages.language import joined, section, t
 from pages.room import Part
 from transformer_core.analysis.gpt.cache import CacheTimes, KeptOfText, cache_times, kept_of_text, lengths_for
 from transformer_core.layers.cache import MOST_TAKEN_BACK
@@ -44,9 +44,7 @@ def _picture(view: View, values: Values) -> Live:
         found.labels,
         [t("gpt.kept_read_by", heads=", ".join(map(str, config.readers(kept)))) for kept in range(config.kv_heads)],
         {"token": t("gpt.token"), "dimension": t("axis.dimension"), "quantity": t(f"gpt.kept_{what}")},
-        strings("matrix"),
         role=what,
-        version=f"{what}|{layer}|{view.encoding.text}",
     )
     series = {_of_heads(view, count): found.needed[place] / 2**20 for place, count in enumerate(found.heads)}
     chart = curves(
@@ -58,7 +56,8 @@ def _picture(view: View, values: Values) -> Live:
         points=False,
     )
     drawing = Drawing("gpt_bytes", chart, answer, "gpt_cache_bytes", t("gpt.cache_bytes_label"))
-    return Live((Picture("gpt_kept", figure, answer),), drawings=(drawing,))
+    picture = Picture("gpt_kept", figure, answer, version=f"{what}|{layer}|{view.encoding.text}")
+    return Live((picture,), drawings=(drawing,))
 
 
 def _sizes(view: View, found: KeptOfText) -> str:
@@ -92,7 +91,7 @@ def _cache_box(view: View) -> None:
         found = answer.value
         words = {name: t(f"gpt.cache_{name}") for name in ("length", "milliseconds", "plain", "cached")}
         chart = cache_curves(found.lengths, found.plain, found.cached, words)
-        show_chart(chart, answer, key="gpt_cache", stem="gpt_cache", label=t("gpt.cache_label"))
+        show_chart(chart, answer, key="gpt_cache", label=t("gpt.cache_label"))
         st.button(t("gpt.measure_again"), icon=":material/replay:", key="gpt_measure_again", on_click=again)
         say(section("gpt", "cache_after"), small=True)
         say_when_busy(found.spread)
@@ -118,11 +117,9 @@ def _show(view: View) -> None:
     """Show the kept keys or values, the bytes that they take, and what they save."""
     show_in_columns(view, LAYER, WHAT, widths=(3, 2))
     live = CACHE.live(view)
-    (picture,), (drawing,) = live.pictures, live.drawings
-    assert isinstance(picture, Picture)
+    (picture,), (drawing,) = live.matrices, live.drawings
     found: KeptOfText = picture.answer.value
-    show_picture(picture)
-    export_picture(picture)
+    show_picture(picture, files=True)
     if found.forgotten:
         st.caption(t("gpt.cache_forgotten", count=found.forgotten))
     show_drawing(drawing)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, hued, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.lens import stage_axis, stage_names
@@ -49,13 +49,12 @@ def draws_bars(
         place=list(range(len(names))),
         axis_end=[float(max(counts.max(), high.max())) * 1.08] * len(names),
     )
-    said = tuple((name, words[name]) for name in ("count", "counted", "due"))
+    said = {name: words[name] for name in ("count", "counted", "due")}
     return Filled(_draws(said), {"tokens": data}, height=ROOM + 26 * len(names))
 
 
 @form
-def _draws(said: tuple[tuple[str, str], ...]) -> Chart:
-    words = dict(said)
+def _draws(words: Mapping[str, str]) -> Chart:
     base = named("tokens").encode(
         y=alt.Y(
             "token:N",
@@ -83,10 +82,8 @@ def kept_grid(
     labels: tuple[str, ...],
     readers: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     role: Role,
-    version: str,
 ) -> MatrixFigure:
     """Draw the keys or values that a layer keeps, a panel for each head of them.
 
@@ -97,19 +94,16 @@ def kept_grid(
         labels: of the positions.
         readers: by head of keys and values, which heads read it.
         words: token, dimension, quantity.
-        ui: matrix.* of the locale.
     """
     scale = Scale.of("signed", kept)
     panels = (Panel(str(head), readers[head], values, scale) for head, values in enumerate(kept))
     return MatrixFigure(
         tuple(panels),
         Axis(words["token"], labels),
-        Axis(words["dimension"], tuple(map(str, range(kept.shape[2])))),
-        ui,
+        Axis.counted(words["dimension"], kept.shape[2]),
         role=role,
         quantity=words["quantity"],
         filename="gpt_cache",
-        version=version,
     )
 
 
@@ -134,13 +128,8 @@ def cache_curves(lengths: np.ndarray, plain: np.ndarray, cached: np.ndarray, wor
         .encode(
             x=alt.X("length:Q", title=words["length"], scale=alt.Scale(nice=False)),
             y=alt.Y("ms:Q", title=words["milliseconds"], scale=alt.Scale(zero=True)),
-            color=alt.Color(
-                "way:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=[REST, CHANCE]),
-                legend=alt.Legend(orient="top", labelLimit=300),
-            ),
-            strokeDash=alt.StrokeDash("way:N", scale=alt.Scale(domain=names, range=[list(d) for d in DASHES[:2]])),
+            color=hued("way", names, (REST, CHANCE), labelLimit=300),
+            strokeDash=alt.StrokeDash("way:N", scale=dashes_of(names)),
             tooltip=tooltips("way:N", "length:Q", alt.Tooltip("ms:Q", format=".2f", title=words["milliseconds"])),
         )
         .properties(width="container", height=280)
@@ -172,12 +161,11 @@ def drafted_passes(
         kind=[words[kind] for kind in kinds],
         written=[kind in ("accepted", "own") for kind in kinds],
     )
-    return Filled(_passes(tuple(words.items()), columns), {"cells": data}, height=PASS_ROOM + PASS * len(passes))
+    return Filled(_passes(words, columns), {"cells": data}, height=PASS_ROOM + PASS * len(passes))
 
 
 @form
-def _passes(said: tuple[tuple[str, str], ...], columns: int) -> Chart:
-    words = dict(said)
+def _passes(words: Mapping[str, str], columns: int) -> Chart:
     kinds = [words[kind] for kind in DRAFT_HUES]
     across = alt.X(
         "column:O",
@@ -187,8 +175,7 @@ def _passes(said: tuple[tuple[str, str], ...], columns: int) -> Chart:
     )
     up = alt.Y("turn:O", title=words["pass"], scale=alt.Scale(paddingInner=0.12))
     tooltip = [alt.Tooltip(f"{name}:N", title=words[name]) for name in ("token", "kind")]
-    legend = alt.Legend(orient="top", symbolType="square", labelLimit=400, columns=2)
-    hue = alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=list(DRAFT_HUES.values())), legend=legend)
+    hue = hued("kind", kinds, list(DRAFT_HUES.values()), symbolType="square", labelLimit=400, columns=2)
     base = named("cells").encode(x=across, y=up, tooltip=tooltip)
     kept = base.transform_filter("datum.written").mark_text(font="monospace", fontSize=13, color=WHITE)
     dropped = base.transform_filter("!datum.written").mark_text(font="monospace", fontSize=13)
@@ -281,9 +268,6 @@ def moved_board(
     before: Sequence[str],
     after: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw how far the residual stream moves at each stage and place, with the causal mask and, if given, without.
 
@@ -306,15 +290,12 @@ def moved_board(
         panels,
         Axis(words["stage"], stages),
         Axis(words["place"], columns),
-        ui,
         role="residual",
         detail="exact",
-        layout="single",
         columns=1,
         link="gpt_moved",
         quantity=words["moved"],
         filename="gpt_changed_word",
-        version=version,
     )
 
 
@@ -343,12 +324,7 @@ def surprise_pairs(labels: Sequence[str], masked: np.ndarray, unmasked: np.ndarr
             x=alt.X("token:N", sort=None, scale=alt.Scale(domain=tokens), title=words["token"], axis=axis),
             xOffset=alt.XOffset("way:N", sort=names),
             y=alt.Y("bits:Q", title=words["bits"]),
-            color=alt.Color(
-                "way:N",
-                title=None,
-                scale=alt.Scale(domain=names, range=[HUES["residual"], PALETTE[4]]),
-                legend=alt.Legend(orient="top", labelLimit=300),
-            ),
+            color=hued("way", names, (HUES["residual"], PALETTE[4]), labelLimit=300),
             tooltip=tooltips("token:N", "way:N", alt.Tooltip("bits:Q", format=".3f", title=words["bits"])),
         )
         .properties(width="container", height=400)
@@ -359,10 +335,8 @@ def head_boards(
     weights: np.ndarray,
     worth: np.ndarray,
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     chosen: tuple[int, int],
-    version: str,
 ) -> MatrixFigure:
     """Draw a cell for each head: how much it looks to a place, and beside it what is lost without the head.
 
@@ -377,7 +351,7 @@ def head_boards(
         Panel("weight", words["weight"], weights, Scale("probability", 0.0, 1.0)),
         Panel("worth", words["worth"], worth, Scale.of("signed", worth)),
     )
-    return head_board(panels, words, ui, cell=chosen, link="gpt_verse", filename="gpt_verse_heads", version=version)
+    return head_board(panels, words, cell=chosen, link="gpt_verse", filename="gpt_verse_heads")
 
 
 CELL, LEGEND = 46, 70
@@ -413,12 +387,11 @@ def poem_grid(
         chosen=[place == chosen for place in range(n)],
         later=[place > chosen for place in range(n)],
     )
-    return Filled(_poem_form(tuple(words.items())), {"characters": rows}, height=CELL * (max(lines) + 1) + LEGEND)
+    return Filled(_poem_form(words), {"characters": rows}, height=CELL * (max(lines) + 1) + LEGEND)
 
 
 @form
-def _poem_form(said: tuple[tuple[str, str], ...]) -> Chart:
-    words = dict(said)
+def _poem_form(words: Mapping[str, str]) -> Chart:
     x = alt.X("column:O", axis=None, scale=alt.Scale(paddingInner=0.08))
     y = alt.Y("line:O", axis=None, scale=alt.Scale(paddingInner=0.08))
     tooltip = [

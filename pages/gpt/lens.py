@@ -138,7 +138,7 @@ def _last(view: View, answer: Answer[Lens], through: Through) -> None:
     cover.judge(outcome, measured)
     with cover.picture():
         chart = bits_by_stage(found.mean_bits, _words() | {"bits": t("gpt.mean_bits")})
-        show_chart(chart, answer, key="gpt_lens_bits", stem="gpt_lens_bits", label=t("gpt.mean_bits"))
+        show_chart(chart, answer, key="gpt_lens_bits", label=t("gpt.mean_bits"))
         say(section("gpt", f"lens_after_{through}"))
 
 

@@ -1,6 +1,7 @@
 """The page's part on the causal mask: a later word is changed, and the mask is taken off a trained model."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import streamlit as st
 
@@ -66,16 +67,10 @@ def _picture(view: View, values: Values) -> Live:
     found = answer.value
     if found.place < 0:
         raise ValueError(t("gpt.nothing_changed"))
-    board = moved_board(
-        found.masked,
-        found.unmasked,
-        found.before,
-        found.after,
-        _words(),
-        strings("matrix") | strings("gpt_matrix"),
-        version=f"{view.encoding.text}|{answer.arguments['words']}|{found.place}",
-    )
-    return Live((Picture("gpt_moved", board, answer),))
+    board = moved_board(found.masked, found.unmasked, found.before, found.after, _words())
+    board = replace(board, strings=strings("gpt_matrix"))
+    version = f"{view.encoding.text}|{answer.arguments['words']}|{found.place}"
+    return Live((Picture("gpt_moved", board, answer, version=version),))
 
 
 def _show(view: View) -> None:
@@ -107,7 +102,7 @@ def _moved(view: View, found: Changed, words: str) -> None:
     else:
         st.info(t("gpt.nothing_before"), icon=":material/info:")
     with cover.picture() if cover else nullcontext():
-        (board,) = (one for one in MASK.live(view).pictures if isinstance(one, Picture))
+        (board,) = MASK.live(view).matrices
         show_picture(board)
         say(t("gpt.moved_note"), small=True)
         export_picture(board)

@@ -10,9 +10,9 @@ from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Choice, Slider, Text, Values
 from pages.kit.header import EXAMPLES, View, encoded, pause_of
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.models import offer_model, open_bundle
-from pages.language import plain, strings, t
+from pages.language import plain, t
 from pages.room import Part, values_of
 from transformer_core.analysis.gpt.continuation import written_on
 from transformer_core.analysis.gpt.verse import LOOKS, PoemHead, VerseLooks, measured_looks, poem_head
@@ -130,10 +130,8 @@ def _boards(answer: Answer[VerseLooks], look: int, chosen: tuple[int, int]) -> P
     found = answer.value
     words = {name: t(f"gpt.verse_{name}") for name in ("weight", "worth")}
     words |= {"layer": t("gpt.verse_layer"), "head": t("gpt.verse_one_head")}
-    boards = head_boards(
-        found.weights[look], found.worth[look], words, strings("matrix"), chosen=chosen, version=f"{look}.{chosen}"
-    )
-    return Picture("gpt_verse_boards", boards, answer, pins=False)
+    boards = head_boards(found.weights[look], found.worth[look], words, chosen=chosen)
+    return Picture("gpt_verse_boards", boards, answer, pins=False, version=f"{look}.{chosen}")
 
 
 def _show_boards(view: View, boards: Picture) -> None:
@@ -145,8 +143,7 @@ def _show_boards(view: View, boards: Picture) -> None:
         if cell is not None:
             HEAD.take(_named(*cell), view)
 
-    show_picture(boards, on_cell=on_cell)
-    export_picture(boards)
+    show_picture(boards, on_cell=on_cell, files=True)
     said = {"uniform": f"{found.uniform[look]:.0%}", "places": f"{found.places[look]:,}"}
     st.markdown(t(f"gpt.verse_measured_{LOOKS[look]}", **said, **_numbers(found, look, chosen)))
     first, second = _by_weight(found.weights[look])[:2]
@@ -201,8 +198,7 @@ def _show(view: View) -> None:
         on_partner = float(found.weights[place][found.looks[LOOKS.index(LOOK.read()), place]].sum())
         st.caption(t("gpt.verse_here", character=plain(found.characters[place]), weight=f"{on_partner:.0%}"))
     with boards_place:
-        (boards,) = live.pictures
-        assert isinstance(boards, Picture)
+        (boards,) = live.matrices
         _show_boards(view, boards)
 
 

@@ -10,7 +10,6 @@ from pages.kit.navigation import choice_of_part, open_page
 from pages.kit.url import keep
 from pages.language import strings, t
 from transformer_core.analysis.part_tensors import part_tensors
-from transformer_core.config import ModelConfig
 
 READING = {
     "tokens": ("tokens", ""),
@@ -38,25 +37,6 @@ PLACES = {  # for each kind of model: the page of each part of the diagram, and 
 }
 
 
-ALIKE = (
-    *("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "n_classes", "n_segments", "positions", "norm_order"),
-    *("pooling", "embedding_norm", "causal", "pair_head", "gated", "parallel", "n_experts", "n_active_experts"),
-    *("d_embedding", "first_attention_norm"),
-)
-
-
-def architecture_of(config: ModelConfig, kind: str, n_tokens: int) -> Architecture:
-    """Return the sizes of a config, and of a sentence of so many tokens."""
-    return Architecture(
-        kind=kind,
-        n_tokens=n_tokens,
-        d_head=config.d_head or config.d_model // config.n_heads,
-        target_vocab_size=config.target_vocab_size or config.vocab_size,
-        n_kv_heads=config.kv_heads,
-        **{name: getattr(config, name) for name in ALIKE},
-    )
-
-
 def show_diagram(view: View) -> None:
     """Show the loaded model as a diagram, and open the page of the part that is chosen in it."""
     places = PLACES[view.bundle.kind]
@@ -74,7 +54,7 @@ def show_architecture(view: View, pages: dict[str, str]) -> str | None:
     Args:
         pages: title of the page that each part opens, by part.
     """
-    model = architecture_of(view.bundle.config, view.bundle.kind, len(view.encoding))
+    model = Architecture(view.bundle.config, view.bundle.kind, len(view.encoding))
     words = strings("diagram")
     tensors = dict(ask(part_tensors, prompt=view.prompt).value)
     if question_open():  # the last picture is what the model concludes

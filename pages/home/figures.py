@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -195,47 +196,17 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Architecture:
-    """Sizes of a model, and of one sentence.
+    """A model, and the sentence that it reads.
 
     Args:
+        config: its ModelConfig, not named as a type: figures do not import the engine.
         kind: "classifier", "bert", "gpt", "encoder", "tagger", "answerer" or "translation".
         n_tokens: positions of the sentence.
-        vocab_size, target_vocab_size, d_model, d_embedding: as in ModelConfig, d_embedding 0 for d_model.
-        n_heads, d_head, d_ff, n_layers, n_classes, n_segments: as in ModelConfig.
-        positions: the position scheme; "rotary", "alibi", "relative" and "none" add no vector.
-        norm_order, parallel: as in ModelConfig.
-        n_kv_heads: heads of keys and values, 0 for as many as n_heads; gated: the feed-forward layer has a gate.
-        n_experts, n_active_experts: as in ModelConfig.
-        embedding_norm, first_attention_norm: as in ModelConfig.
-        causal: whether a position of a decoder sees no later ones.
-        pooling: "cls" or "mean".
-        pair_head: whether a BERT also predicts if two sentences belong together.
     """
 
+    config: Any
+    kind: str
     n_tokens: int
-    vocab_size: int
-    d_model: int
-    n_heads: int
-    d_head: int
-    d_ff: int
-    n_layers: int
-    n_classes: int
-    positions: str
-    norm_order: str
-    pooling: str
-    kind: str = "classifier"
-    target_vocab_size: int = 0
-    n_segments: int = 0
-    embedding_norm: bool = False
-    first_attention_norm: bool = True
-    causal: bool = True
-    pair_head: bool = True
-    n_kv_heads: int = 0
-    gated: bool = False
-    parallel: bool = False
-    n_experts: int = 0
-    n_active_experts: int = 0
-    d_embedding: int = 0
 
 
 @dataclass(frozen=True)
@@ -247,48 +218,50 @@ class _Branch:
 
 
 def _attention(model: Architecture, words: Mapping[str, str], *, masked: bool, queries: str = "") -> _Branch:
-    size = queries or str(model.n_tokens)
-    shared = model.n_kv_heads not in (0, model.n_heads)
+    config, size = model.config, queries or str(model.n_tokens)
+    shared = config.kv_heads != config.n_heads
     heads = words["heads_shared" if shared else "heads"]
-    heads = heads.format(count=model.n_heads, width=model.d_head, kept=model.n_kv_heads)
+    heads = heads.format(count=config.n_heads, width=config.d_head, kept=config.kv_heads)
     title = words["masked_attention" if masked else "attention"]
-    return _Branch("attention", title, heads, f"(1, {model.n_heads}, {size}, {size})")
+    return _Branch("attention", title, heads, f"(1, {config.n_heads}, {size}, {size})")
 
 
 def _feed_forward(model: Architecture, words: Mapping[str, str], size: str) -> _Branch:
-    widths = f"{model.d_model} {'⇉' if model.gated else '→'} {model.d_ff:,} → {model.d_model}"
-    if model.n_experts:
-        chosen = words["experts"].format(count=model.n_experts, active=model.n_active_experts)
-        return _Branch("feed_forward", chosen, widths, f"(1, {size}, {model.d_model})")
-    title = words["gated" if model.gated else "feed_forward"]
-    return _Branch("feed_forward", title, widths, f"(1, {size}, {model.d_ff})")
+    config = model.config
+    widths = f"{config.d_model} {'⇉' if config.gated else '→'} {config.d_ff:,} → {config.d_model}"
+    if config.n_experts:
+        chosen = words["experts"].format(count=config.n_experts, active=config.n_active_experts)
+        return _Branch("feed_forward", chosen, widths, f"(1, {size}, {config.d_model})")
+    title = words["gated" if config.gated else "feed_forward"]
+    return _Branch("feed_forward", title, widths, f"(1, {size}, {config.d_ff})")
 
 
 def _inputs(draw: Drawing, model: Architecture, size: str, vocab_size: int, title: str) -> None:
-    words, width = draw.words, model.d_embedding or model.d_model
+    words, config = draw.words, model.config
     draw.box("target" if draw.down else "tokens", 58, STREAM_Y, 104, title, f"(1, {size})")
     draw.picture("tokens", 58, STREAM_Y + BELOW, 104, STRIP_HEIGHT)
     draw.arrow(110, 134, STREAM_Y, "")
-    draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {width}")
+    draw.box("embedding", 198, STREAM_Y, 128, words["embedding"], f"{vocab_size:,} × {config.d_embedding}")
     draw.picture("embedding", 198, STREAM_Y + BELOW, 128)
-    added = [words["segments"]] if model.n_segments and not draw.down else []
-    if model.positions not in ("rotary", "alibi", "relative", "none"):
+    added = [words["segments"]] if config.n_segments and not draw.down else []
+    if config.positions not in ("rotary", "alibi", "relative", "none"):
         added = [words["positions"], *added]
     if added:
-        draw.box("positions", 198, BRANCH_Y, 128 if len(added) == 1 else 170, " + ".join(added), f"({size}, {width})")
+        wide, shape = 128 if len(added) == 1 else 170, f"({size}, {config.d_embedding})"
+        draw.box("positions", 198, BRANCH_Y, wide, " + ".join(added), shape)
         draw.line(198, BRANCH_Y + 30, 198, STREAM_Y - 30, "positions", arrow=True)
         draw.picture("positions", 198, BRANCH_Y + ABOVE, 128)
-    draw.arrow(262, LAYERS_X, STREAM_Y, f"(1, {size}, {model.d_model})")
-    if model.embedding_norm:
+    draw.arrow(262, LAYERS_X, STREAM_Y, f"(1, {size}, {config.d_model})")
+    if config.embedding_norm:
         draw.pill(316, STREAM_Y, words["norm"])
 
 
 def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None:
-    words, order = draw.words, model.norm_order
+    words, config = draw.words, model.config
     step, to_middle, to_down = BRANCH_WIDTHS[len(branches)]
     width = step * len(branches) + (22 if len(branches) == 2 else 34)
     end = LAYERS_X + width
-    title = words["layers_parallel" if model.parallel else "layers"].format(count=model.n_layers)
+    title = words["layers_parallel" if config.parallel else "layers"].format(count=config.n_layers)
     draw.frame(LAYERS_X, width, title, start=len(branches) > 2)
     draw.line(LAYERS_X, STREAM_Y, end, STREAM_Y, "stream")
     draw.caption("stream", LAYERS_X + 20, STREAM_Y + 24, words["residual"])
@@ -303,36 +276,36 @@ def _layers(draw: Drawing, model: Architecture, branches: list[_Branch]) -> None
         draw.picture(branch.part, middle, BRANCH_Y + BELOW, 120)
         draw.plus(down, STREAM_Y)
         places = {"pre": [(up, 156)], "post": [(down + 32, STREAM_Y)], "output": [(down, 156)]}
-        for place in places.get(order, [(up, 156), (down, 156)]):
+        for place in places.get(config.norm_order, [(up, 156), (down, 156)]):
             draw.pill(*place, words["norm"])
-        if index == 0 and not model.first_attention_norm:
+        if index == 0 and not config.first_attention_norm:
             draw.text(up + 62, 200, words["norm_from_second"], "shape")
-    if order != "post":
+    if config.norm_order != "post":
         draw.pill(end + 56, STREAM_Y, words["final_norm"])
 
 
 def _sentence(draw: Drawing, model: Architecture) -> None:
     """Draw one vector for the sentence, and the classifier where the model has one."""
     words = draw.words
-    pooled = words["cls"] if model.pooling == "cls" else words["mean"]
-    draw.box("pooled", 1066, STREAM_Y, 104, pooled, f"(1, {model.d_model})")
+    pooled = words["cls"] if model.config.pooling == "cls" else words["mean"]
+    draw.box("pooled", 1066, STREAM_Y, 104, pooled, f"(1, {model.config.d_model})")
     draw.picture("pooled", 1066, STREAM_Y + BELOW, 104, STRIP_HEIGHT)
     if model.kind == "classifier":
         draw.line(1066, STREAM_Y - 30, 1066, BRANCH_Y + 30, "stream", arrow=True)
-        draw.box("classifier", 1066, BRANCH_Y, 120, words["classifier"], f"(1, {model.n_classes})")
+        draw.box("classifier", 1066, BRANCH_Y, 120, words["classifier"], f"(1, {model.config.n_classes})")
         draw.picture("classifier", 1066, BRANCH_Y + ABOVE + PICTURE_HEIGHT - STRIP_HEIGHT, 104, STRIP_HEIGHT)
 
 
 def _word_scores(draw: Drawing, model: Architecture) -> None:
     """Draw the score of every word of the vocabulary at every position, and what is read from it."""
-    words = draw.words
-    draw.box("word_scores", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {model.vocab_size:,})")
+    words, config = draw.words, model.config
+    draw.box("word_scores", 1088, STREAM_Y, 156, words["word_scores"], f"(1, {model.n_tokens}, {config.vocab_size:,})")
     draw.picture("word_scores", 1088, STREAM_Y + BELOW, 128)
     if model.kind == "gpt":
         draw.line(1088, STREAM_Y - 30, 1088, BRANCH_Y + 30, "stream", arrow=True)
-        draw.box("next_token", 1088, BRANCH_Y, 140, words["next_token"], f"(1, {model.vocab_size:,})")
+        draw.box("next_token", 1088, BRANCH_Y, 140, words["next_token"], f"(1, {config.vocab_size:,})")
         draw.picture("next_token", 1088, BRANCH_Y + ABOVE + PICTURE_HEIGHT - STRIP_HEIGHT, 128, STRIP_HEIGHT)
-    elif model.pair_head:
+    elif config.pair_head:
         draw.line(988, STREAM_Y, 988, BRANCH_Y, "branch")
         draw.line(988, BRANCH_Y, 1018, BRANCH_Y, "branch", arrow=True)
         draw.box("pair", 1092, BRANCH_Y, 148, words["pair"], f"{words['cls_short']} → (1, 2)")
@@ -342,22 +315,22 @@ def _two_stacks(
     model: Architecture, words: Mapping[str, str], pages: Mapping[str, str], pictures: Mapping[str, Thumbnail]
 ) -> str:
     draw, size = Drawing(words, pages, pictures, 2 * HEIGHT), words["target_size"]
-    _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["source"])
+    _inputs(draw, model, str(model.n_tokens), model.config.vocab_size, words["source"])
     _layers(draw, model, [_attention(model, words, masked=False), _feed_forward(model, words, str(model.n_tokens))])
-    draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
-    draw.box("memory", 1066, STREAM_Y, 104, words["memory"], f"(1, {model.n_tokens}, {model.d_model})")
+    draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.config.d_model})")
+    draw.box("memory", 1066, STREAM_Y, 104, words["memory"], f"(1, {model.n_tokens}, {model.config.d_model})")
     step, to_middle, _ = BRANCH_WIDTHS[3]
     crossing = LAYERS_X + 40 + step + to_middle + 60
     draw.line(1066, STREAM_Y + 30, 1066, MEMORY_Y, "memory")
     draw.line(1066, MEMORY_Y, crossing, MEMORY_Y, "memory")
     draw.line(crossing, MEMORY_Y, crossing, HEIGHT + BRANCH_Y - 30, "memory", arrow=True)
     draw.down = float(HEIGHT)
-    _inputs(draw, model, size, model.target_vocab_size or model.vocab_size, words["target"])
-    heads = words["heads"].format(count=model.n_heads, width=model.d_head)
-    cross = _Branch("cross", words["cross"], heads, f"(1, {model.n_heads}, {size}, {model.n_tokens})")
-    own = _attention(model, words, masked=model.causal, queries=size)
+    _inputs(draw, model, size, model.config.target_vocab_size or model.config.vocab_size, words["target"])
+    heads = words["heads"].format(count=model.config.n_heads, width=model.config.d_head)
+    cross = _Branch("cross", words["cross"], heads, f"(1, {model.config.n_heads}, {size}, {model.n_tokens})")
+    own = _attention(model, words, masked=model.config.causal, queries=size)
     _layers(draw, model, [own, cross, _feed_forward(model, words, size)])
-    vocabulary = model.target_vocab_size or model.vocab_size
+    vocabulary = model.config.target_vocab_size or model.config.vocab_size
     draw.line(LAYERS_X + 3 * step + 34, STREAM_Y, 1108, STREAM_Y, "stream")
     draw.line(1108, STREAM_Y, 1108, BRANCH_Y + 30, "stream", arrow=True)
     draw.box("word_scores", 1108, BRANCH_Y, 136, words["word_scores"], f"(1, {size}, {vocabulary:,})")
@@ -388,14 +361,14 @@ def architecture_svg(
     if model.kind == "translation":
         return _two_stacks(model, words, pages, pictures)
     draw = Drawing(words, pages, pictures, changed=changed)
-    _inputs(draw, model, str(model.n_tokens), model.vocab_size, words["tokens"])
-    masked = model.kind == "gpt" and model.causal
+    _inputs(draw, model, str(model.n_tokens), model.config.vocab_size, words["tokens"])
+    masked = model.kind == "gpt" and model.config.causal
     _layers(draw, model, [_attention(model, words, masked=masked), _feed_forward(model, words, str(model.n_tokens))])
-    draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.d_model})")
+    draw.arrow(886, 1010, STREAM_Y, f"(1, {model.n_tokens}, {model.config.d_model})")
     if model.kind in ("bert", "gpt"):
         _word_scores(draw, model)
     elif model.kind in TOKEN_HEADS:
-        size = TOKEN_HEADS[model.kind] or model.n_classes
+        size = TOKEN_HEADS[model.kind] or model.config.n_classes
         draw.box("token_scores", 1088, STREAM_Y, 156, words[f"{model.kind}_scores"], f"(1, {model.n_tokens}, {size})")
     else:
         _sentence(draw, model)

@@ -68,15 +68,16 @@ def show_drawing(drawing: Drawing, *, on_place: Callable[[int], None] | None = N
         export_chart(drawing.chart, drawing.answer, **about)
 
 
-def show_chart(chart: Shown, answer: Answer[Any], *, key: str, stem: str, label: str, of: Shows = NOTHING) -> None:
+def show_chart(chart: Shown, answer: Answer[Any], *, key: str, label: str, stem: str = "", of: Shows = NOTHING) -> None:
     """Show a chart and, below it, its files.
 
     Args:
-        chart, answer, key, stem, label, of: as of Drawing.
+        chart, answer, key, label, of: as of Drawing.
+        stem: of the files' names; the key by default.
     """
     with figure(CHART, key):
         _show(chart, key, label)
-        export_chart(chart, answer, key=key, stem=stem, label=label, of=of)
+        export_chart(chart, answer, key=key, stem=stem or key, label=label, of=of)
 
 
 def place_of(state: Any) -> int | None:

@@ -23,7 +23,7 @@ from pages.figures.matrix import to_html as matrix_page
 from pages.kit.asking import Answer
 from pages.kit.experiment import covered
 from pages.kit.models import called
-from pages.language import language, plain, t
+from pages.language import language, plain, strings, t
 from pages.serving.headers import PLACE_AGAIN
 from transformer_core.bundle import Bundle
 from transformer_core.untrusted.tables.delimited import inert
@@ -131,12 +131,13 @@ def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Sh
 
     PNG and SVG are made by the figure itself, in the browser.
     """
-    caption, chosen = caption_of(answer.arguments, **of), language()  # files are made where no page is
+    caption = caption_of(answer.arguments, **of)
+    chosen, words = language(), strings("matrix")  # files are made where no page is
     title = figure.title or figure.quantity
     files: Files = {
         "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: matrix_page(figure, title=title, language=chosen, caption=caption),
+        "html": lambda: matrix_page(figure, words, title=title, language=chosen, caption=caption),
     }
     offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"), title=title)
 

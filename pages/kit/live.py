@@ -30,6 +30,7 @@ from pages.kit.charts import Drawing
 from pages.kit.component import registered
 from pages.kit.controls import Control
 from pages.kit.header import View, linked_view, typed_in_link
+from pages.kit.matrix import Picture
 from pages.kit.url import current, whole_number
 from pages.kit.verdict import Number, Verdict
 from pages.language import language
@@ -82,6 +83,11 @@ class Live:
     lines: Mapping[str, str] = field(default_factory=dict)
     formulas: Mapping[str, str] = field(default_factory=dict)
     more: bool = False
+
+    @property
+    def matrices(self) -> tuple[Picture, ...]:
+        """The matrices among the pictures."""
+        return tuple(one for one in self.pictures if isinstance(one, Picture))
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return the length of a header (uint32, little-endian), the header in JSON, and the pictures' bytes.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
@@ -17,18 +17,9 @@ from pages.kit.experiment import figure
 from pages.kit.exports import caption_of, export_matrix
 from pages.kit.header import View
 from pages.kit.url import in_url, remember
-from pages.language import t
+from pages.language import strings, t
 
 PIN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What a person last clicked: the panel's id, and the pinned cell as (row, col) with its panel's index."""
-
-    selected: str | None = None
-    cell: tuple[int, int] | None = None
-    panel: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +32,7 @@ class Picture:
         answer: what it was drawn from; its files say so.
         of: what it shows of that, by name, such as a head; its files say that, too.
         pins: the link keeps its pinned cell by its key.
+        version: any text that names this state; `data-painted` carries it once it is on the screen.
     """
 
     key: str
@@ -48,6 +40,7 @@ class Picture:
     answer: Answer[Any]
     of: Mapping[str, Any] = field(default_factory=dict)
     pins: bool = True
+    version: str = ""
 
     def to_bytes(self, *, stamp: int = 0) -> bytes:
         """Return what the component takes.
@@ -56,7 +49,8 @@ class Picture:
             stamp: as of MatrixFigure.
         """
         figure = _pinned(self.figure, in_url(f"pin_{self.key}")) if self.pins else self.figure
-        return figure.to_bytes(stamp=stamp, caption=caption_of(self.answer.arguments, **self.of), key=self.key)
+        about = {"caption": caption_of(self.answer.arguments, **self.of), "key": self.key, "version": self.version}
+        return figure.to_bytes(strings("matrix"), stamp=stamp, **about)
 
 
 @dataclass(frozen=True)
@@ -81,11 +75,13 @@ def show_matrix(
     *,
     key: str,
     of: Mapping[str, Any] = MappingProxyType({}),
+    version: str = "",
     on_cell: Callable[[tuple[int, int] | None], None] | None = None,
     **options: Any,
-) -> Choice:
+) -> None:
     """Show a figure, as show_picture has it; where it is given no on_cell, the link keeps its pinned cell."""
-    return show_picture(Picture(key, figure, answer, of, pins=on_cell is None), on_cell=on_cell, **options)
+    picture = Picture(key, figure, answer, of, pins=on_cell is None, version=version)
+    show_picture(picture, on_cell=on_cell, **options)
 
 
 def window_note(view: View, layer: int, *, both: bool = False) -> str:
@@ -119,12 +115,9 @@ def show_picture(
     on_paint: Callable[[Painted], None] | None = None,
     on_stroke: Callable[[Runs], None] | None = None,
     on_turn: Callable[[str], None] | None = None,
-    height: Literal["content", "stretch"] | int = "content",
-) -> Choice:
-    """Show a figure and return what was last clicked in it.
-
-    The highlight moves in the browser before the server answers. The last click stays in the returned choice while
-    other controls move on, so a page that has other ways to choose takes its truth from the callbacks.
+    files: bool = False,
+) -> None:
+    """Show a figure; the highlight of what is clicked moves in the browser before the server answers.
 
     Args:
         picture: What to show.
@@ -135,32 +128,34 @@ def show_picture(
             on, as often as the page keeps up.
         on_stroke: Called with each stroke of the figure's brush once it has ended, before the page runs.
         on_turn: Called with the names of all switches that are off, "-" between them, before the page runs.
-        height: As of any Streamlit component.
+        files: Offer its files below it.
     """
-
     key = picture.key
 
     def heard() -> None:
         raw = _raw(st.session_state.get(key))
-        choice = _choice(raw)
-        changed = raw.get("changed", ())
-        if on_select and "selected" in changed and choice.selected is not None:
-            on_select(choice.selected)
-        if "cell" in changed and on_cell:
-            on_cell(choice.cell)
-        elif "cell" in changed:
-            remember(f"pin_{key}", choice.cell and ".".join(map(str, (choice.panel, *choice.cell))))
+        changed, (selected, cell, panel) = raw.get("changed", ()), map(raw.get, ("selected", "cell", "panel"))
+        if on_select and "selected" in changed and isinstance(selected, str):
+            on_select(selected)
+        if "cell" not in changed:
+            return
+        pinned = (int(cell[0]), int(cell[1])) if isinstance(cell, list) and len(cell) == 2 else None
+        if on_cell:
+            on_cell(pinned)
+        else:
+            place = (panel if isinstance(panel, int) else 0, *(pinned or ()))
+            remember(f"pin_{key}", pinned and ".".join(map(str, place)))
 
     with figure(key, key):
-        result = registered("matrix")(
+        registered("matrix")(
             key=key,
             data=picture.to_bytes(stamp=_stamp(key)),
-            height=height,
             on_choice_change=heard,
             on_painted_change=lambda: _on_painted(key, on_paint, on_stroke),
             on_turned_change=lambda: _on_turned(key, on_turn),
         )
-    return _choice(_raw(result))
+    if files:
+        export_picture(picture)
 
 
 def _on_painted(key: str, on_paint: Callable[[Painted], None] | None, on_stroke: Callable[[Runs], None] | None) -> None:
@@ -208,9 +203,3 @@ def _strokes(key: str, raw: dict[str, Any]) -> list[tuple[int, Runs]]:
 def _raw(state: Any, name: str = "choice") -> dict[str, Any]:
     part = state.get(name) if isinstance(state, Mapping) else None
     return part if isinstance(part, dict) else {}
-
-
-def _choice(raw: dict[str, Any]) -> Choice:
-    selected, cell, panel = raw.get("selected"), raw.get("cell"), raw.get("panel")
-    pinned = (int(cell[0]), int(cell[1])) if isinstance(cell, list) and len(cell) == 2 else None
-    return Choice(selected if isinstance(selected, str) else None, pinned, panel if isinstance(panel, int) else 0)

@@ -153,19 +153,9 @@ def outcome_verdict(view: View, probabilities: Probabilities, *, beside: Probabi
     return verdict_of([*labels, t("outcome.others")], [*parts, max(0.0, 1 - sum(parts))], winner=shown.index(winner))
 
 
-def show_outcome(
-    view: View, probabilities: Probabilities, *, beside: Probabilities | None = None, place: str = ""
-) -> None:
-    """Show what the model concludes, as outcome_verdict has it; nothing where it concludes nothing.
-
-    Args:
-        place: name of a verdict that follows the hand.
-    """
-    verdict = outcome_verdict(view, probabilities, beside=beside)
-    if verdict is not None and beside is None:
-        show_verdict_of(view, verdict)
-    else:
-        show_verdict(verdict, place=place)
+def show_outcome(view: View, probabilities: Probabilities, *, beside: Probabilities) -> None:
+    """Show what the model concludes beside what that is compared with, as outcome_verdict has it."""
+    show_verdict(outcome_verdict(view, probabilities, beside=beside))
 
 
 def show_verdict_of(view: View, verdict: Verdict | None, *, place: str = "") -> None:

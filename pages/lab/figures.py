@@ -21,9 +21,7 @@ def on_off_board(
     kind: str,
     off: Collection[tuple[str, int, int]],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
+    strings: Mapping[str, str],
 ) -> MatrixFigure:
     """Draw which heads are on, beside what the answer loses without each alone; a click turns one.
 
@@ -33,7 +31,8 @@ def on_off_board(
     Args:
         kind: of attention.
         off: kind, layer and head of all heads that are off.
-        words: layer, head, on, alone.
+        words: layer, head, on, alone, quantity.
+        strings: lab_board.* of the locale, which the matrix says of switches.
     """
     stays = np.ones(change.shape)
     for one, layer, head in off:
@@ -44,9 +43,9 @@ def on_off_board(
         Panel("alone", words["alone"], change, Scale.of("signed", change)),
     )
     names = tuple(f"{one}.{layer}.{head}" for one, layer, head in sorted(off))
-    options = {"layout": "single", "filename": "lab_heads", "version": version, "quantity": words["quantity"]}
+    options = {"strings": strings, "filename": "lab_heads", "quantity": words["quantity"]}
     options |= {"switches": Switches("on", "lab_off", kind, names)}
-    return head_board(panels, words, ui, **options)
+    return head_board(panels, words, **options)
 
 
 def head_scatter(
@@ -102,12 +101,10 @@ def patch_figure(
     maps: Mapping[str, np.ndarray],
     labels: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     filename: str,
     cell: tuple[int, int] | None,
     cell_panel: int | None,
-    version: str,
     first: int = 0,
     beside: float = 0.0,
 ) -> MatrixFigure:
@@ -129,7 +126,6 @@ def patch_figure(
         panels,
         Axis(words["layer"], layers),
         Axis(words["token"], tuple(labels)),
-        ui,
         columns=min(3, len(panels)),
         detail="exact",
         layout="single",
@@ -137,7 +133,6 @@ def patch_figure(
         filename=filename,
         cell=cell,
         cell_panel=cell_panel,
-        version=version,
     )
 
 
@@ -151,10 +146,8 @@ def tables(
     rows: Mapping[str, Sequence[str]],
     columns: Mapping[str, Sequence[str]],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     filename: str,
-    version: str,
     kind: str = "signed",
     brush: float | None = None,
 ) -> MatrixFigure:
@@ -181,12 +174,10 @@ def tables(
         tuple(panels),
         first.rows,
         first.cols,
-        ui,
         detail="exact",
         layout="single",
         quantity=words["quantity"],
         filename=filename,
-        version=version,
         paint=None if brush is None else first.id,
         brush=brush,
     )

@@ -108,9 +108,8 @@ def _asked(view: View, values: Values) -> dict[str, Any]:
 def _board(view: View, values: Values, answer: Answer[Boards]) -> Picture:
     off, kind = values[OFF], values[KIND]
     version = f"{sorted(off)}|{values[HOW]}|{values[DRAW]}|{kind}|{view.encoding.text}"
-    words, ui = strings("lab_heads"), strings("matrix") | strings("lab_board")
-    board = on_off_board(answer.value.change[kind], kind, off, words, ui, version=version)
-    return Picture(f"lab_board_{kind}", board, answer, {"kind": kind}, pins=False)
+    board = on_off_board(answer.value.change[kind], kind, off, strings("lab_heads"), strings("lab_board"))
+    return Picture(f"lab_board_{kind}", board, answer, {"kind": kind}, pins=False, version=version)
 
 
 def _picture(view: View, values: Values) -> Live:

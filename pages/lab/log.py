@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -236,11 +236,6 @@ def _show_files(kept: Sequence[dict[str, Any]]) -> None:
                 disabled=not kept,
             )
         st.button(t("lab.log_clear"), icon=":material/delete:", disabled=not kept, on_click=keep_rows, args=([],))
-
-
-def query_of(link: str) -> dict[str, str]:
-    """Return what a row's link says, by name."""
-    return dict(parse_qsl(link.partition("?")[2]))
 
 
 LOG = Part("lab", "log", _show, sites=None)

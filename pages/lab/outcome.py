@@ -207,7 +207,7 @@ def show_words(view: View, answer: Answer[Effect]) -> None:
     series = {t("lab.before"): np.exp(found.words[0]), t("lab.after"): np.exp(found.words[1])}
     up = Side(t("lab.word_chance"), domain=(0.0, 1.0), format=".0%")
     chart = bars(names, series, across=t("lab.word"), up=up, height=280)
-    show_chart(chart, answer, key="lab_words", stem="lab_words", label=t("lab.word_chance"))
+    show_chart(chart, answer, key="lab_words", label=t("lab.word_chance"))
 
 
 @experiment("lab_on_set", "lab.on_set", icon=":material/dataset:")

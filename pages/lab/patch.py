@@ -126,8 +126,7 @@ def _show_maps(view: View, second: View, stack: str, shown: str, needed: int) ->
         say(_agreement(found), small=True)
         if found.heads.size:
             heads = _heads_picture(view, answer, stack, shown)
-            show_picture(heads)
-            export_picture(heads)
+            show_picture(heads, files=True)
             _show_methods(view, answer, stack)
             if len(attentions(view.bundle)) == 1:
                 _show_ways(view, answer, stack)
@@ -156,13 +155,12 @@ def _picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Pi
         _maps(found, shown),
         found.labels,
         strings("lab_patch"),
-        strings("matrix"),
         filename=f"lab_patch_{shown}",
         cell=cell,
         cell_panel=panel,
-        version=f"{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}",
     )
-    return Picture("lab_patch_map", figure, answer, {"shown": shown})
+    version = f"{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}"
+    return Picture("lab_patch_map", figure, answer, {"shown": shown}, version=version)
 
 
 def _heads_picture(view: View, answer: Answer[PatchMap], stack: str, shown: str) -> Picture:
@@ -172,13 +170,12 @@ def _heads_picture(view: View, answer: Answer[PatchMap], stack: str, shown: str)
         {t("lab.heads_map"): values},
         numbered(values.shape[1]),
         strings("lab_patch") | {"token": t("lab_heads.head")},
-        strings("matrix"),
         filename=f"lab_patch_heads_{shown}",
         cell=_chosen_head(found),
         cell_panel=0,
-        version=f"heads|{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}",
     )
-    return Picture("lab_patch_heads", figure, answer, {"shown": shown})
+    version = f"heads|{shown}|{stack}|{view.encoding.text}|{answer.arguments['other'].text}"
+    return Picture("lab_patch_heads", figure, answer, {"shown": shown}, version=version)
 
 
 def _chosen_head(found: PatchMap) -> tuple[int, int]:
@@ -246,33 +243,30 @@ def _show_ways(view: View, of: Answer[PatchMap], stack: str) -> None:
     spread = {"least": f"{rest.min():.0%}", "most": f"{rest.max():.0%}"} if rest.size else {}
     others = t("lab.head_ways_others", **spread) if spread else ""
     say(joined(t("lab.head_ways_total", **said), others, _through(found, layer)))
-    about = {"cell": None, "cell_panel": None, "version": f"{layer}.{head}|{view.encoding.text}|{asked['other'].text}"}
-    about |= {"beside": found.total}
+    version = f"{layer}.{head}|{view.encoding.text}|{asked['other'].text}"
+    about = {"cell": None, "cell_panel": None, "beside": found.total}
     head_words = {"token": t("lab_heads.head")}
     maps = {t("lab.head_ways_places", layer=layer): found.by_position}
     places = patch_figure(
         maps,
         found.labels,
         strings("lab_patch") | {"layer": t("lab_heads.head")},
-        strings("matrix"),
         filename="lab_head_places",
         **about,
     )
-    pictures = [Picture("lab_head_places", places, answer)]
+    pictures = [Picture("lab_head_places", places, answer, version=version)]
     if found.ways.shape[1]:
         ways = patch_figure(
             {t(f"lab.head_ways_{part}"): shares for part, shares in zip(PARTS, found.ways, strict=True)},
             numbered(found.ways.shape[2]),
             strings("lab_patch") | head_words,
-            strings("matrix"),
             filename="lab_head_ways",
             first=layer + 1,
             **about,
         )
-        pictures.append(Picture("lab_head_ways", ways, answer))
+        pictures.append(Picture("lab_head_ways", ways, answer, version=version))
     for picture in pictures:
-        show_picture(picture)
-        export_picture(picture)
+        show_picture(picture, files=True)
 
 
 def _through(found: HeadWays, layer: int) -> str:

@@ -108,7 +108,7 @@ def _show_layers(answer: Answer[SideBySide]) -> None:
         return
     names = numbered(len(found.cosine))
     chart = bars(names, series, across=t("lab.layer"), up=Side(t("lab.layer_up")), height=260)
-    show_chart(chart, answer, key="lab_layers", stem="lab_layers", label=t("lab.layers_compared"))
+    show_chart(chart, answer, key="lab_layers", label=t("lab.layers_compared"))
 
 
 def _show_cka(answer: Answer[SideBySide], site: str) -> None:

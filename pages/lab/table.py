@@ -1,7 +1,7 @@
 """The picture of a matrix: as it is and with its edits, whole or number by number, and a brush that writes into it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,11 +38,11 @@ def show_tables(
 
     Args:
         key: of the figure, and the name of its files.
-        shown, rows, columns, words, version, kind: as of figures.tables.
+        shown, rows, columns, words, kind: as of figures.tables; version: as of Picture.
         said: "" for none.
     """
-    figure = tables(shown, rows, columns, words, strings("matrix"), filename=key, version=version, kind=kind)
-    picture = Picture(key, figure, answer)
+    figure = tables(shown, rows, columns, words, filename=key, kind=kind)
+    picture = Picture(key, figure, answer, version=version)
     show_picture(picture)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         export_picture(picture)
@@ -176,12 +176,11 @@ def show_matrix(view: View) -> None:
         {label: rows},
         {label: columns},
         strings("lab_matrix"),
-        strings("matrix") | strings("lab_brush"),
         filename="lab_matrix",
-        version=f"{parameter}|{which}|{brush}|{window}|{changes_of_weights(view)!r}",
         brush=brush,
     )
-    picture = Picture("lab_matrix", figure, answer)
+    version = f"{parameter}|{which}|{brush}|{window}|{changes_of_weights(view)!r}"
+    picture = Picture("lab_matrix", replace(figure, strings=strings("lab_brush")), answer, version=version)
 
     def painted(runs: Runs) -> None:
         if brush is not None:

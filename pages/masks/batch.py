@@ -10,7 +10,7 @@ from pages.kit.controls import Choice, Text, Values
 from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.header import View
 from pages.kit.live import Live, show_lines
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.number_format import significant
 from pages.language import language, section, strings, t
 from pages.masks.figures import batch_figure
@@ -123,11 +123,10 @@ def _picture(view: View, values: Values) -> Live:
         answer.value.labels[source],
         targets,
         strings("axis") | strings("masks_figure"),
-        strings("matrix"),
-        version=f"{source}.{target}|{'|'.join(texts)}",
         note=section("masks", "batch_note"),
     )
-    return Live((Picture("masks_batch", figure, answer),), lines={"masks_batch_ids": _ids_of(answer.value)})
+    picture = Picture("masks_batch", figure, answer, version=f"{source}.{target}|{'|'.join(texts)}")
+    return Live((picture,), lines={"masks_batch_ids": _ids_of(answer.value)})
 
 
 def _show(view: View) -> None:
@@ -142,12 +141,10 @@ def _show(view: View) -> None:
         SOURCE.show(view)
         TARGET.show(view)
     live = BATCH.live(view)
-    (picture,) = live.pictures
-    assert isinstance(picture, Picture)
+    (picture,) = live.matrices
     show_lines("masks_batch_ids", live.lines["masks_batch_ids"], style=STYLE)
     _show_padding(picture.answer.value)
-    show_picture(picture)
-    export_picture(picture)
+    show_picture(picture, files=True)
     BATCH.follow(view)
     _try_polarity(view, texts)
     try_mixed(view, texts, n_tokens=N_TOKENS)

@@ -18,9 +18,7 @@ def painter(
     steps: Mapping[str, Any],
     labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
-    version: str,
     note: str,
     window: Window | None = None,
 ) -> MatrixFigure:
@@ -33,8 +31,6 @@ def painter(
         steps: query, key, scores, masked_scores and weights of the head, and what Explain.of needs besides.
         labels: one for each token.
         words: masks_figure.* of the locale and the names of the axes, "query" and "key".
-        ui: matrix.* of the locale.
-        version: names this state; the page carries it once the figure is on the screen.
         note: the caption.
         window: of the head's layer, as of Panel.
     """
@@ -48,12 +44,10 @@ def painter(
         panels,
         Axis(words["query"], labels),
         Axis(words["key"], labels),
-        ui,
         detail="exact",
         link="masks",
         note=note,
         filename="attention_under_a_mask",
-        version=version,
         explain=Explain.of(steps, ("masked_scores", "weights")),
         paint="mask",
     )
@@ -64,9 +58,7 @@ def batch_figure(
     source_labels: tuple[str, ...],
     target_labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
-    version: str,
     note: str,
 ) -> MatrixFigure:
     """Draw the masks of one text of a batch, of its self-attention and of cross-attention, in both forms.
@@ -75,7 +67,7 @@ def batch_figure(
         arrays: self_padding, self_pairs, self_causal, self_both and cross, boolean; added_padding and so on.
         source_labels: of the row, padding included.
         target_labels: of the row whose queries cross-attention takes, without padding.
-        words, ui, version, note: as in painter.
+        words, note: as in painter.
     """
     kinds = [name.removeprefix("self_") for name in arrays if name.startswith("self_")]
     queries, keys = Axis(words["query"], source_labels), Axis(words["key"], source_labels)
@@ -96,13 +88,11 @@ def batch_figure(
         panels,
         queries,
         keys,
-        ui,
         columns=1 + len(kinds),
         layout="single",
         link="mask batch",
         note=note,
         filename="batch_masks",
-        version=version,
     )
 
 

@@ -43,7 +43,7 @@ def try_mixed(view: View, texts: tuple[str, ...], *, n_tokens: int) -> None:
             up=Side(t("masks.mixed_axis"), format=".0%"),
             hues=tuple(HUES[hue] for hue in forms.values()),
         )
-        show_chart(chart, answer, key="masks_mixed", stem="masks_mixed", label=t("masks.mixed_label"))
+        show_chart(chart, answer, key="masks_mixed", label=t("masks.mixed_label"))
         say(
             t(
                 "masks.mixed_measured",

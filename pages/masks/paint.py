@@ -294,8 +294,6 @@ def _painted(chosen: Masked) -> Live:
         vars(found.steps),
         found.labels,
         strings("axis") | strings("masks_figure"),
-        strings("matrix"),
-        version=chosen.version,
         note=joined(
             section("masks", "paint_note"),
             window_note(chosen.view, chosen.layer, both=True),
@@ -303,7 +301,8 @@ def _painted(chosen: Masked) -> Live:
         ),
         window=None if window is None else (window, window),  # also where the mask shows a GPT what comes later
     )
-    return Live((Picture("masks_painter", figure, answer),), _verdicts(chosen, found), _numbers(chosen, found))
+    picture = Picture("masks_painter", figure, answer, version=chosen.version)
+    return Live((picture,), _verdicts(chosen, found), _numbers(chosen, found))
 
 
 @fragment
@@ -311,8 +310,7 @@ def _show(view: View) -> None:
     """Show the painter with its verdict; a stroke reruns nothing else on the page."""
     chosen = show_controls(view)
     live = _painted(chosen)
-    (picture,) = live.pictures
-    assert isinstance(picture, Picture)
+    (picture,) = live.matrices
     found: MaskedHead = picture.answer.value
     with st.container(key="stays_masks"):
         show_change(chosen, live)

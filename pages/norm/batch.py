@@ -55,7 +55,7 @@ def try_batch(view: View) -> None:
             up=Side(t("norm.batch_axis"), format=".0%"),
             hues=(HUES["value"], HUES["key"], HUES["positions"]),
         )
-        show_chart(chart, answer, key="norm_batch", stem="norm_batch", label=t("norm.batch_label"))
+        show_chart(chart, answer, key="norm_batch", label=t("norm.batch_label"))
         say(
             t(
                 "norm.batch_measured",

@@ -97,7 +97,6 @@ def _train(n_layers: int, seed: int) -> None:
         training_chart(answer.arrays, strings("norm")),
         answer,
         key="norm_training",
-        stem="norm_training",
         label=t("norm.training_label", layers=layers),
     )
     st.markdown(

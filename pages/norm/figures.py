@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, LABELS, Chart, records, tooltips
+from pages.figures.charts import HUES, LABELS, Chart, dashes_of, hued, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
@@ -63,8 +63,7 @@ def _marks(field: str, hue: str, count: int) -> alt.Chart:
 
 
 @form
-def _vector(said: tuple[tuple[str, str], ...], count: int, standardised: str) -> Chart:
-    words = dict(said)
+def _vector(words: Words, count: int, standardised: str) -> Chart:
     before = alt.layer(_bars("x", BEFORE, count, y="x"), _levels("value"))
     unit = _levels("deviations").transform_filter("datum.deviations != 0")
     standard = alt.layer(_bars("standard", HUES["value"], count, y=standardised), unit)
@@ -101,8 +100,7 @@ def vector_chart(found: Mapping[str, np.ndarray], words: Words, *, squares: bool
         title=[title] * 3,
     )
     rows = {"dimensions": records(dimension=np.arange(count), **columns), "levels": levels}
-    said = ("axis_dimension", "title_standard", "title_learned", "title_after")
-    return Filled(_vector(tuple((name, words[name]) for name in said), count, standardised), rows)
+    return Filled(_vector(words, count, standardised), rows)
 
 
 @form
@@ -148,29 +146,23 @@ def sum_figure(
     total: np.ndarray,
     stream: np.ndarray,
     words: Words,
-    ui: Words,
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw a row for what each part wrote, one for their sum, and one for the recorded stream.
 
     Args:
         parts: names of the rows.
         contributions: (part, d_model); total, stream: (d_model).
-        version: names this state.
     """
     values = np.vstack([contributions, total, stream])
     labels = (*(name_of(part, words) for part in parts), words["row_sum"], words["row_stream"])
     return MatrixFigure(
         (Panel("sum", words["sum_title"], values, Scale.of("signed", values)),),
         Axis(words["axis_part"], labels),
-        Axis(words["axis_dimension"], tuple(map(str, range(values.shape[1])))),
-        ui,
+        Axis.counted(words["axis_dimension"], values.shape[1]),
         role="residual",
         detail="exact",
         quantity=words["quantity_written"],
         filename="norm_stream_sum",
-        version=version,
     )
 
 
@@ -179,7 +171,7 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
     names = [name_of(part, words) for part in parts]
     kinds = [words[f"kind_{_kind(part)}"] for part in parts]
     data = records(part=names, length=norms.round(5), kind=kinds)
-    hue = alt.Scale(domain=[words[f"kind_{kind}"] for kind in HUES_OF_KINDS], range=list(HUES_OF_KINDS.values()))
+    listed = [words[f"kind_{kind}"] for kind in HUES_OF_KINDS]
     room = 1.1 * float(norms.max(initial=0)) or 1.0  # for the number behind the longest bar
     y = alt.Y("part:N", sort=names, title=None, axis=alt.Axis(labelLimit=260, labelOverlap=False))
     bars = (
@@ -188,7 +180,7 @@ def shares_chart(parts: Sequence[str], norms: np.ndarray, words: Words) -> Chart
         .encode(
             y=y,
             x=alt.X("length:Q", title=words["axis_length"], scale=alt.Scale(domain=[0, room], nice=False)),
-            color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=260)),
+            color=hued("kind", listed, list(HUES_OF_KINDS.values()), labelLimit=260),
             tooltip=tooltips("part:N", "length:Q"),
         )
     )
@@ -222,7 +214,6 @@ def growth_chart(
         length=np.concatenate([lengths.mean(1), lengths[:, token]]).round(4),
         of=np.repeat(both, len(names)),
     )
-    hue = alt.Scale(domain=list(both), range=[HUES["key"], HUES["weights"]])
     x = alt.X(
         "stage:N", sort=names, title=None, axis=alt.Axis(labelAngle=-35, labelLimit=200, labelOverlap=len(names) > 26)
     )
@@ -238,8 +229,8 @@ def growth_chart(
         .encode(
             x=x,
             y=y,
-            color=alt.Color("of:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
-            strokeDash=alt.StrokeDash("of:N", scale=alt.Scale(domain=list(both), range=[[1, 0], [6, 3]]), title=None),
+            color=hued("of", both, (HUES["key"], HUES["weights"]), labelLimit=300),
+            strokeDash=alt.StrokeDash("of:N", scale=dashes_of(both), title=None),
             tooltip=tooltips("of:N", "stage:N", "length:Q"),
         )
     )
@@ -384,18 +375,12 @@ def depth_chart(profiles: Sequence[Mapping[str, Any]], words: Words, *, measure:
         )
     shown = [words[f"stack_{name}"] for name in HUES_OF_NORMS]
     scale, axis = alt.Scale(type="log"), alt.Axis(labelExpr=LABELS, tickCount=6)
-    dash = alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[: len(shown)]])
     kinds = [words["with_residuals"], words["without_residuals"]]
     base = alt.Chart(records(**columns)).encode(
         x=alt.X("layer:Q", title=words["axis_layer"], scale=alt.Scale(nice=False)),
         y=alt.Y("value:Q", title=words[f"measure_{measure}"], scale=scale, axis=axis),
-        color=alt.Color(
-            "norm:N",
-            scale=alt.Scale(domain=shown, range=list(HUES_OF_NORMS.values())),
-            title=None,
-            legend=alt.Legend(orient="top", labelLimit=300),
-        ),
-        strokeDash=alt.StrokeDash("norm:N", scale=dash, title=None),
+        color=hued("norm", shown, list(HUES_OF_NORMS.values()), labelLimit=300),
+        strokeDash=alt.StrokeDash("norm:N", scale=dashes_of(shown), title=None),
         tooltip=tooltips("kind:N", "norm:N", "layer:Q", alt.Tooltip("value:Q", format=".3e")),
     )
     lines = base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=16))
@@ -419,20 +404,14 @@ def training_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
         loss=np.concatenate([found[name] for name in names]).round(5),
         of=np.repeat(shown, [len(found[name]) for name in names]),
     )
-    dash = alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[:2]])
     lines = (
         alt.Chart(data)
         .mark_line(strokeWidth=2.5)
         .encode(
             x=alt.X("step:Q", title=words["axis_step"], scale=alt.Scale(nice=False)),
             y=alt.Y("loss:Q", title=words["axis_loss"]),
-            color=alt.Color(
-                "of:N",
-                scale=alt.Scale(domain=shown, range=list(names.values())),
-                title=None,
-                legend=alt.Legend(orient="top", labelLimit=300),
-            ),
-            strokeDash=alt.StrokeDash("of:N", scale=dash, title=None),
+            color=hued("of", shown, list(names.values()), labelLimit=300),
+            strokeDash=alt.StrokeDash("of:N", scale=dashes_of(shown), title=None),
             tooltip=tooltips("of:N", "step:Q", "loss:Q"),
         )
     )

@@ -6,7 +6,6 @@ from pages.kit.asking import Answer, ask
 from pages.kit.charts import show_chart
 from pages.kit.controls import token_control
 from pages.kit.experiment import ask_first, fragment, options_of
-from pages.kit.exports import export_matrix
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.matrix import show_matrix
@@ -33,11 +32,8 @@ def _show(view: View) -> None:
         found.total,
         found.stream,
         words,
-        strings("matrix"),
-        version=f"sum {token}|{view.encoding.text}",
     )
-    show_matrix(figure, answer, key="norm_sum")
-    export_matrix(figure, answer, key="norm_sum")
+    show_matrix(figure, answer, key="norm_sum", files=True, version=f"sum {token}|{view.encoding.text}")
     st.markdown(
         t(
             "norm.sum_measured",

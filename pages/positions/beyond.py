@@ -46,7 +46,7 @@ def _show_curves(answer: Answer[Beyond], key: str) -> None:
         hues=COLOURS,
         height=330,
     )
-    show_chart(chart, answer, key=key, stem=key, label=t("positions.beyond_label", width=found.width))
+    show_chart(chart, answer, key=key, label=t("positions.beyond_label", width=found.width))
     head = [t(f"positions.beyond_head_{name}", width=found.width) for name in ("scheme", "within", "last", "short")]
     rows = [
         (
@@ -100,7 +100,7 @@ def _show_data_and_length() -> None:
         hues = (HUES["query"], HUES["positions"])
         chart = bars(cases, series, across=t("positions.data_case"), up=up, hues=hues, height=280)
         label = t("positions.data_heading")
-        show_chart(chart, answer, key="positions_data", stem="positions_data", label=label)
+        show_chart(chart, answer, key="positions_data", label=label)
         apart = float((found.high - found.low).max())
         few = np.flatnonzero(found.stories == found.stories.min())
         trained, other = found.learned.mean(0)[few], found.nats.mean(0)[few]  # means of both schemes

@@ -59,7 +59,7 @@ def try_counted(view: View) -> None:
                 points=False,
             )
             label = t("positions.counted_cosine")
-            show_chart(chart, answer, key="positions_counted", stem="positions_counted", label=label)
+            show_chart(chart, answer, key="positions_counted", label=label)
         with steps:
             chart = curves(
                 found.sizes,
@@ -69,6 +69,6 @@ def try_counted(view: View) -> None:
                 hues=HUES_OF_SCHEMES,
             )
             label = t("positions.counted_step")
-            show_chart(chart, answer, key="positions_steps", stem="positions_steps", label=label)
+            show_chart(chart, answer, key="positions_steps", label=label)
         say(_measured(found, length))
         say(section("positions", "counted_after"), small=True)

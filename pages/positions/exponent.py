@@ -10,7 +10,7 @@ from pages.kit.exports import one_export
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.number_format import markdown_table, significant
 from pages.language import section, strings, t
 from pages.positions.figures.sinusoids import alike_chart, exponents_figure, wavelengths_chart
@@ -47,9 +47,8 @@ def _picture(_: View, values: Values) -> Live:
     """Return both matrices of the chosen size."""
     length, d_model = values[LENGTH], values[D_MODEL]
     answer = ask_once(compare_exponents, length=length, d_model=d_model)
-    version = f"{length}x{d_model}"
-    figure = exponents_figure(answer.value.tables, strings("positions"), strings("matrix"), version=version)
-    return Live((Picture("positions_exponents", figure, answer),))
+    figure = exponents_figure(answer.value.tables, strings("positions"))
+    return Live((Picture("positions_exponents", figure, answer, version=f"{length}x{d_model}"),))
 
 
 @fragment
@@ -62,10 +61,9 @@ def _show(view: View) -> None:
         r"\sin(pos\cdot 10000^{-4i/d}),\;\cos(pos\cdot 10000^{-2(2i+1)/d})"
     )
     length, d_model = show_in_columns(view, LENGTH, D_MODEL)
-    (picture,) = (one for one in EXPONENT.live(view).pictures if isinstance(one, Picture))
+    (picture,) = EXPONENT.live(view).matrices
     answer: Answer[Exponents] = picture.answer
-    show_picture(picture)
-    export_picture(picture)
+    show_picture(picture, files=True)
     EXPONENT.follow(view)
     show_prose(section("positions", "exponents"), small=True)
     options = options_of("positions.still_{}", ("few", "some", "double"))
@@ -79,7 +77,6 @@ def _show(view: View) -> None:
                 wavelengths_chart(answer.value.wavelengths, words, length=length),
                 answer,
                 key="positions_wavelengths",
-                stem="positions_wavelengths",
                 label=t("positions.wavelengths_label"),
             )
         with alike:
@@ -87,7 +84,6 @@ def _show(view: View) -> None:
                 alike_chart(answer.value.cosines, words),
                 answer,
                 key="positions_alike",
-                stem="positions_alike",
                 label=t("positions.similarity_label"),
             )
         say(_table(answer.value, length, d_model))

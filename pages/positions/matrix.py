@@ -16,7 +16,7 @@ from pages.kit.exports import one_export
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.number_format import significant, significant_in_tex
 from pages.kit.url import chosen, held, keep
 from pages.language import section, strings, t
@@ -150,18 +150,13 @@ def _try_width(length: int, d_model: int, farthest: float) -> None:
 
 def _picture(view: View, values: Values) -> Live:
     """Return the matrix of the chosen size, its curves and similarities, and the vector of the picked position."""
-    words, ui = strings("positions"), strings("matrix")
+    words = strings("positions")
     length, d_model, pos, pair = values[LENGTH], values[D_MODEL], values[POS], values[PAIR]
     answer = ask(position_matrix, length=length, d_model=d_model)
     found = answer.value
-    figure = position_figure(
-        found.table,
-        view.encoding.labels,
-        words,
-        ui,
-        cell=(pos, 2 * pair),
-        version=f"{length}x{d_model}|{pos}.{pair}|{view.encoding.text}",
-    )
+    figure = position_figure(found.table, view.encoding.labels, words, cell=(pos, 2 * pair))
+    version = f"{length}x{d_model}|{pos}.{pair}|{view.encoding.text}"
+    picture = Picture("positions_matrix", figure, answer, pins=False, version=version)
     columns = list(dict.fromkeys([*values[COLUMNS], 2 * pair]))  # the picked one among them
     waves = waves_chart(found.table, found.wavelengths, columns, words, pos=pos)
     measure = values[MEASURE]
@@ -173,7 +168,7 @@ def _picture(view: View, values: Values) -> Live:
         Drawing(f"positions_{name}", chart, of, f"positions_{name}", t(f"positions.{name}_label", pos=pos))
         for name, chart, of in drawn
     )
-    return Live((Picture("positions_matrix", figure, answer, pins=False),), drawings=tuple(drawings))
+    return Live((picture,), drawings=tuple(drawings))
 
 
 @fragment
@@ -191,12 +186,10 @@ def _show(view: View) -> None:
         waves_place = st.container()
         MEASURE.show(view)
     live = MATRIX.live(view)
-    (matrix,), (waves, similarity, vector) = live.pictures, live.drawings
-    assert isinstance(matrix, Picture)
+    (matrix,), (waves, similarity, vector) = live.matrices, live.drawings
     found = matrix.answer.value
     with left:
-        show_picture(matrix, on_cell=partial(_pick, view))
-        export_picture(matrix)
+        show_picture(matrix, on_cell=partial(_pick, view), files=True)
         show_prose(section("positions", "matrix"), small=True)
     with waves_place:
         show_drawing(waves)

@@ -144,7 +144,7 @@ def _show_here(view: View) -> None:
     label = t("positions.order_label", model=_called(bundle.name))
     picture, words_place = st.columns(SHARES, gap="large")
     with picture:
-        show_chart(chart, answer, key="positions_here", stem="positions_here", label=label)
+        show_chart(chart, answer, key="positions_here", label=label)
     flips = int((probabilities[1].argmax(-1) != winner).sum())
     seeds = probabilities.shape[1]
     words_place.markdown(t("positions.here_flips", flips=flips, seeds=seeds))

@@ -123,11 +123,12 @@ def _picture(view: View, values: Values) -> Live:
     found, words, query = answer.value, strings("positions"), chosen["length"] // 2
     names, scores = _titles(found), {"scores": found.scores, "terms": found.terms, "weights": found.weights}[shown]
     version = f"{shown}|{chosen}|{view.encoding.text}"
-    figure = schemes_figure(scores, names, words, strings("matrix"), shown=shown, version=version)
+    figure = schemes_figure(scores, names, words, shown=shown)
+    picture = Picture("positions_schemes", figure, answer, version=version)
     chart = distance_chart(scores, names, words, query=query, shown=shown)
     label = t("positions.distance_label", query=query)
     drawing = Drawing("positions_distance", chart, answer, "positions_distance", label)
-    return Live((Picture("positions_schemes", figure, answer),), drawings=(drawing, _turns(view, answer)))
+    return Live((picture,), drawings=(drawing, _turns(view, answer)))
 
 
 def _turns(view: View, answer: Answer[SchemeScores]) -> Drawing:
@@ -177,7 +178,7 @@ def _show(view: View) -> None:
     except ValueError as error:
         st.info(t("positions.cannot", error=plain(str(error))), icon=":material/info:")
         return
-    (picture,) = (one for one in live.pictures if isinstance(one, Picture))
+    (picture,) = live.matrices
     found: SchemeScores = picture.answer.value
     show_picture(picture)
     SCHEMES.follow(view)

@@ -6,7 +6,7 @@ from pages.kit.asking import ask_once
 from pages.kit.charts import Drawing, show_drawing
 from pages.kit.controls import Values
 from pages.kit.experiment import ask_first, experiment, options_of
-from pages.kit.exports import export_matrix, one_export
+from pages.kit.exports import one_export
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
@@ -88,12 +88,11 @@ def _concatenated(view: View) -> None:
         "[W₁ W₁][e; p]": found.tied,
         "[W₁ W₂][e; p]": found.free,
     }
-    version = f"{place}|{view.encoding.text}"
-    figure = concatenated_figure(rows, strings("positions"), strings("matrix"), version=version)
+    figure = concatenated_figure(rows, strings("positions"))
     matrix, words = st.columns([3, 2], gap="large")
     with matrix:
-        show_matrix(figure, answer, key="positions_concatenated")
-        export_matrix(figure, answer, key="positions_concatenated")
+        version = f"{place}|{view.encoding.text}"
+        show_matrix(figure, answer, key="positions_concatenated", version=version, files=True)
     words.markdown(
         t(
             "positions.concatenated",

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, INK, PALETTE, Chart, records
+from pages.figures.charts import HUES, INK, PALETTE, Chart, hued, records
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.token_strip import PLACE
 
@@ -76,13 +76,12 @@ def share_bars(
         **columns,
     )
     used = tuple(one for one in KINDS if one in {kinds[place] for place in shown})
-    said = tuple((name, words[name]) for name in ("part", "share", "together", *KINDS))
+    said = {name: words[name] for name in ("part", "share", "together", *KINDS)}
     return Filled(_bars(said, used, tuple(about or {}), bool(rest)), {"parts": data}, height=AROUND + BAR * len(labels))
 
 
 @form
-def _bars(said: tuple[tuple[str, str], ...], used: tuple[str, ...], about: tuple[str, ...], rest: bool) -> Chart:
-    words = dict(said)
+def _bars(words: Words, used: tuple[str, ...], about: tuple[str, ...], rest: bool) -> Chart:
     names, hues = [words[one] for one in used], [KINDS[one] for one in used]
     if rest:
         names, hues = [*names, words["together"]], [*hues, "#9a96a3"]
@@ -139,12 +138,8 @@ def share_and_effect(
     ends = [float(min(shares.min(), effects.min(), 0)), float(max(shares.max(), effects.max(), 0))]
     data = records(name=list(names), share=shares, effect=effects, kind=[words[one] for one in kinds])
     used = [one for one in KINDS if one in set(kinds)]
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=[words[one] for one in used], range=[KINDS[one] for one in used]),
-        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=300),
-    )
+    kinds, hues = [words[one] for one in used], [KINDS[one] for one in used]
+    colour = hued("kind", kinds, hues, direction="horizontal", labelLimit=300)
     across = alt.X("share:Q", title=words["share"])
     up = alt.Y("effect:Q", title=words["effect"], axis=alt.Axis(minExtent=44))
     tooltip = [

@@ -4,8 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.home.diagram import architecture_of
-from pages.home.figures import architecture_svg
+from pages.home.figures import Architecture, architecture_svg
 from pages.kit.asking import Answer, ask_once
 from pages.kit.charts import show_drawing
 from pages.kit.component import registered
@@ -134,7 +133,8 @@ def _costs(found: BothWays) -> None:
 
 def _diagram(view: View, rung: str) -> None:
     """Draw the ladder's model with what changed marked."""
-    model = architecture_of(config_at(rung), "gpt", min(len(view.encoding), config_at(rung).max_len))
+    config = config_at(rung)
+    model = Architecture(config, "gpt", min(len(view.encoding), config.max_len))
     svg = architecture_svg(model, strings("diagram"), {}, changed=CHANGED[rung])
     with figure("since_diagram", "since_diagram"):
         registered("architecture")(key="since_diagram", data={"svg": svg}, on_open_change=lambda: None)

@@ -291,17 +291,17 @@ def _show_outcome(sweep: Sweep, found: Outcome, answer: Answer[Outcome]) -> None
             titles | {"value": measure, "seeds": t("sweep.seeds")},
             format=form,
         )
-        show_chart(chart, answer, key="sweep_grid", stem="sweep_grid", label=t("sweep.grid_label", measure=measure))
+        show_chart(chart, answer, key="sweep_grid", label=t("sweep.grid_label", measure=measure))
     bounds = _array([ends for _, *ends in spreads])
     dots = seeds_chart(names, found.final, words, bounds=bounds, format=form)
-    show_chart(dots, answer, key="sweep_dots", stem="sweep_dots", label=t("sweep.dots_label", measure=measure))
+    show_chart(dots, answer, key="sweep_dots", label=t("sweep.dots_label", measure=measure))
     first, second = [value_word(settings[0], cell[settings[0]]) for cell in sweep.cells], [""] * len(names)
     titles = {"first": label_of(settings[0]), "second": "", "step": t("compare.step"), "value": measure}
     if len(settings) == 2:
         second = [value_word(settings[1], cell[settings[1]]) for cell in sweep.cells]
         titles["second"] = label_of(settings[1])
     bands = bands_chart(found.curves, first, second, titles, format=form)
-    show_chart(bands, answer, key="sweep_bands", stem="sweep_bands", label=t("sweep.bands_label", measure=measure))
+    show_chart(bands, answer, key="sweep_bands", label=t("sweep.bands_label", measure=measure))
     if covered():
         return  # numbers and sentences would answer it
     show_coordinates(sweep, found, answer, names)

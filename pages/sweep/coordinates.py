@@ -54,5 +54,5 @@ def show_coordinates(sweep: Sweep, found: Outcome, answer: Answer[Outcome], name
     if len(sweep.values) < 2 or len(runs) < FEWEST:
         return
     chart = coordinates(axes_of(sweep, found), [f"{names[cell]} · {sweep.seeds[seed]}" for cell, seed in runs])
-    show_chart(chart, answer, key="sweep_lines", stem="sweep_lines", label=t("sweep.coordinates"))
+    show_chart(chart, answer, key="sweep_lines", label=t("sweep.coordinates"))
     say(section("sweep", "coordinates").format(runs=len(runs), measure=t(f"measure.{found.measure}")), small=True)

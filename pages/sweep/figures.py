@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, PALETTE, Chart, records
+from pages.figures.charts import PALETTE, Chart, dashes_of, records
 from pages.figures.curves import GREY
 from pages.figures.forms import Filled, form, named
 
@@ -47,15 +47,14 @@ def grid_chart(
     )
     good = means[there]
     middle = float((good.min() + good.max()) / 2) if good.size else 0.0
-    drawn = _grid(tuple(rows), tuple(columns), tuple(words.items()), format, round(middle, 6))
+    drawn = _grid(tuple(rows), tuple(columns), words, format, round(middle, 6))
     return Filled(drawn, {"cells": cells}, ROOM + CELL * len(rows))
 
 
 @form
 def _grid(
-    rows: tuple[str, ...], columns: tuple[str, ...], said: tuple[tuple[str, str], ...], format: str, middle: float
+    rows: tuple[str, ...], columns: tuple[str, ...], words: Mapping[str, str], format: str, middle: float
 ) -> Chart:
-    words = dict(said)
     y = alt.Y("down:N", title=words["rows"], sort=None, scale=alt.Scale(domain=list(rows)))
     x = alt.X(
         "across:N",
@@ -103,22 +102,21 @@ def bands_chart(
                 row = (step, min(there), max(there), sum(there) / len(there), one, other)
                 for name, value in zip(columns, row, strict=True):
                     columns[name].append(value)
-    drawn = _bands(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(second)), tuple(words.items()), format)
+    drawn = _bands(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(second)), words, format)
     return Filled(drawn, {"bands": records(**columns)}, CURVES_HEIGHT)
 
 
 @form
-def _bands(first: tuple[str, ...], second: tuple[str, ...], said: tuple[tuple[str, str], ...], format: str) -> Chart:
-    words, several = dict(said), len(second) > 1
+def _bands(first: tuple[str, ...], second: tuple[str, ...], words: Mapping[str, str], format: str) -> Chart:
+    several = len(second) > 1
     color = alt.Color(
         "first:N",
         scale=alt.Scale(domain=list(first), range=list(PALETTE[: len(first)])),
         legend=alt.Legend(title=words["first"], orient="top"),
     )
-    dashes = [list(dash) for dash in DASHES[: len(second)]]
     dash = alt.StrokeDash(
         "second:N",
-        scale=alt.Scale(domain=list(second), range=dashes),
+        scale=dashes_of(second),
         legend=alt.Legend(title=words["second"], orient="top", symbolType="stroke") if several else None,
     )
     x = alt.X("step:Q", title=words["step"], axis=alt.Axis(grid=False, tickCount=8))

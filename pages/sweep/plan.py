@@ -12,7 +12,7 @@ from pages.kit.runs import find_run, listed_runs
 from pages.kit.url import forget, held, keep
 from pages.language import language, plain, t
 from pages.train.data import in_language
-from pages.train.settings import MODEL, MODERN, OPTIMISER, RUN, Flag, Number, Pick, apply, label_of, value_word
+from pages.train.settings import MODEL, MODERN, OPTIMISER, RUN, Flag, Number, Pick, apply, label_of, or_none, value_word
 from pages.train.settings import Control as Setting
 from transformer_core.training.runs.presets import PRESETS, QUICK
 from transformer_core.training.runs.settings import change, settings
@@ -126,17 +126,12 @@ def choose_values(name: str, setting: Setting, now: Any) -> list[Any]:
     if len(good) < len(chosen):
         st.warning(t("sweep.not_a_value", choices=setting.choices), icon=":material/block:")
     keep(name, ",".join(good), ",".join(default))
-    return list(dict.fromkeys(_value(setting, one) for one in good))
-
-
-def _value(setting: Setting, written: str) -> Any:
-    value = setting.read(written)
-    return None if isinstance(setting, Number) and setting.off is not None and value == setting.off else value
+    return list(dict.fromkeys(or_none(setting, setting.read(one)) for one in good))
 
 
 def _word(setting: Setting, written: str) -> str:
-    can = setting.read(str(written)) is not None
-    return value_word(setting.name, _value(setting, written)) if can else str(written)
+    value = setting.read(str(written))
+    return str(written) if value is None else value_word(setting.name, or_none(setting, value))
 
 
 def values_name(control: str) -> str:

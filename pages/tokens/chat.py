@@ -165,21 +165,15 @@ def _lines(answer: Answer[ChatTokens], messages: Messages) -> tuple[Line, ...]:
         added = len(places) - sum(found.own[part])
         role = messages[owner][0] if 0 <= owner < len(messages) else ""
         lines.append(
-            Line(
+            Line.of(
+                cut,
+                part,
                 title=names[owner],
                 count="",
                 unit=t("text.tokens", count=len(places)),
                 facts=(t("tokens.chat_fact", count=added),) if 0 < added < len(places) else (),
                 verdict="",
                 faithful=True,
-                labels=cut.labels[part],
-                ids=cut.ids[part],
-                starts=cut.starts[part],
-                ends=cut.ends[part],
-                special=cut.special[part],
-                unknown=cut.unknown[part],
-                shared=cut.shared[part],
-                spelled=cut.spelled[part],
                 framed=[not own for own in found.own[part]],
                 hue=HUES.get(role, HUE_OF_TEMPLATE),
             )

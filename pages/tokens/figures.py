@@ -161,6 +161,14 @@ def rivals_chart(rivals: Sequence[str], counts: Sequence[int], words: Mapping[st
     return alt.layer(bars, numbers).properties(width="container", height=340).configure(legend=legend)
 
 
+OF_TOKENS = {
+    "labels": "label",
+    "ids": "id",
+    "starts": "start",
+    "ends": "end",
+    "spelled": "bytes",
+}  # as a browser has it
+OF_TOKENS |= {name: name for name in ("special", "unknown", "shared")}
 COLUMNS = ("tokenizer", "place", "label", "id", "start", "end", "surface", "bytes")
 
 
@@ -198,6 +206,15 @@ class Line:
     framed: Sequence[bool] = ()
     hue: int | None = None
 
+    @classmethod
+    def of(cls, tokens: Any, part: slice = slice(None), **rest: Any) -> "Line":
+        """Return the line of what has all OF_TOKENS, as a Cut has, or of a part of it.
+
+        Args:
+            rest: all else, and what it has none of.
+        """
+        return cls(**{name: getattr(tokens, name)[part] for name in OF_TOKENS if name not in rest}, **rest)
+
 
 @dataclass(frozen=True)
 class Chips:
@@ -234,20 +251,10 @@ class Chips:
 
 
 def _row(line: Line) -> dict:
-    names = ("label", "id", "start", "end", "special", "unknown", "shared", "bytes", "fresh", "framed")
-    columns = (
-        line.labels,
-        line.ids,
-        line.starts,
-        line.ends,
-        line.special,
-        line.unknown,
-        line.shared,
-        line.spelled,
-        line.fresh or (False,) * len(line.ids),
-        line.framed or (False,) * len(line.ids),
-    )
-    tokens = [dict(zip(names, token, strict=True)) for token in zip(*columns, strict=True)]
+    none = (False,) * len(line.ids)
+    columns = {sent: getattr(line, name) for name, sent in OF_TOKENS.items()}
+    columns |= {"fresh": line.fresh or none, "framed": line.framed or none}
+    tokens = [dict(zip(columns, token, strict=True)) for token in zip(*columns.values(), strict=True)]
     about = ("title", "count", "unit", "facts", "verdict", "faithful", "hue")
     return {name: value for name, value in asdict(line).items() if name in about} | {"tokens": tokens}
 
@@ -297,10 +304,8 @@ def one_hot_figure(
     labels: Sequence[str],
     ids: Sequence[int],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     measure: str,
-    version: str,
     note: str = "",
 ) -> MatrixFigure:
     """Draw both kinds of vectors side by side, or their cosines or distances between every two tokens.
@@ -311,15 +316,13 @@ def one_hot_figure(
 
     Args:
         words: tokens_one_hot.* of the locale.
-        ui: matrix.* of the locale.
         measure: one of MEASURES.
-        version: names this state.
         note: the caption.
     """
     tokens = Axis(words["axis_token"], tuple(labels))
     others = Axis(words["axis_other"], tuple(labels))
     columns = Axis(words["axis_column"], tuple(map(str, ids)))
-    dimensions = Axis(words["axis_dimension"], tuple(map(str, range(learned.shape[1]))))
+    dimensions = Axis.counted(words["axis_dimension"], learned.shape[1])
     if measure == "vectors":
         scales = Scale("probability", 0.0, 1.0), Scale.of("signed", learned)
     elif measure == "cosine":
@@ -336,12 +339,10 @@ def one_hot_figure(
         ),
         tokens,
         others,
-        ui,
         role="residual",
         detail="exact",
         link="tokens",
         quantity=words[f"quantity_{measure}"],
         note=note,
         filename=f"one_hot_{measure}",
-        version=version,
     )

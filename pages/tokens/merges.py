@@ -102,21 +102,15 @@ def _describe(found: MergeStep) -> str:
 
 def _line(found: MergeStep, n_characters: int) -> Line:
     count = len(found.labels)
-    return Line(
+    return Line.of(
+        found,
         title=t("tokens.after", step=found.step),
         count=f"{count:,}",
         unit=t("tokens.unit"),
         facts=(t("tokens.fact_ratio", ratio=f"{n_characters / max(count, 1):.2f}"),),
         verdict="",
         faithful=True,
-        labels=found.labels,
-        ids=found.ids,
-        starts=found.starts,
-        ends=found.ends,
         special=(False,) * count,
-        unknown=found.unknown,
-        shared=found.shared,
-        spelled=found.spelled,
         fresh=found.fresh,
     )
 

@@ -1,5 +1,7 @@
 """One-hot vectors beside learned ones: what each says about the similarity of words, and the memory of each."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.kit.asking import Answer, ask
@@ -40,12 +42,11 @@ def _show(view: View) -> None:
         answer.value.labels,
         answer.value.ids,
         strings("tokens_one_hot"),
-        strings("matrix") | strings("tokens_matrix"),
         measure=measure,
-        version=f"{measure}|{view.encoding.text}",
         note=section("tokens", measure),
     )
-    show_matrix(figure, answer, key="tokens_one_hot")
+    figure = replace(figure, strings=strings("tokens_matrix"))
+    show_matrix(figure, answer, key="tokens_one_hot", version=f"{measure}|{view.encoding.text}")
     st.markdown(_describe(answer.value, measure))
     export_matrix(figure, answer, key="tokens_one_hot")
     _memory(answer, len(view.encoding))

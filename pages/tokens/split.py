@@ -47,7 +47,7 @@ def _show(view: View) -> None:
     names = [_name_of(cut.name) for cut in answer.value.cuts]
     words = {name: t(f"tokens.axis_{name}") for name in ("tokens", "pairs")}
     chart = cost_chart(names, [cut.n_tokens for cut in answer.value.cuts], answer.value.pairs, words)
-    show_chart(chart, answer, key="tokens_cost", stem="tokens_cost", label=t("tokens.cost_label"))
+    show_chart(chart, answer, key="tokens_cost", label=t("tokens.cost_label"))
     _try_sample(view, corpus, size)
 
 
@@ -61,21 +61,14 @@ def _line(cut: Cut, n_characters: int) -> Line:
     facts += [t("tokens.fact_unknown", count=cut.n_unknown)] if cut.n_unknown else []
     losses = [t(f"tokens.loss_{loss}") for loss in cut.losses]
     lost = reduce(lambda first, next_: t("tokens.list", first=first, next=next_), losses) if losses else ""
-    return Line(
+    return Line.of(
+        cut,
         title=_name_of(cut.name),
         count=f"{cut.n_tokens:,}",
         unit=t("tokens.unit"),
         facts=tuple(facts),
         verdict=t("tokens.lossy", lost=lost, decoded=cut.decoded) if lost else t("tokens.faithful"),
         faithful=not lost,
-        labels=cut.labels,
-        ids=cut.ids,
-        starts=cut.starts,
-        ends=cut.ends,
-        special=cut.special,
-        unknown=cut.unknown,
-        shared=cut.shared,
-        spelled=cut.spelled,
     )
 
 

@@ -73,7 +73,7 @@ def _show_maps(answer: Answer[RefittedMaps], frame: int) -> None:
             chart = map_chart(getattr(found, name)[frame], found.labels, found.held_out, classes, said, reach=reach)
             label = t("refit.map_label", map=said[name], step=f"{found.steps[frame]:,}")
             shown = {"frame": int(found.numbers[frame])}
-            show_chart(chart, answer, key=f"refit_{name}", stem=f"refit_{name}", label=label, of=shown)
+            show_chart(chart, answer, key=f"refit_{name}", label=label, of=shown)
             since = t("refit.since", moved=f"{moved:.2f}") if frame else t("refit.first")
             st.caption(t("refit.below", since=since, trust=_shown(trust)))
 
@@ -83,7 +83,7 @@ def _show_moves(answer: Answer[RefittedMaps], frame: int) -> None:
     steps = found.steps.astype(float)
     moves = (found.aligned_moved, found.refitted_moved, found.turned_moved)
     chart = moves_chart(steps, *moves, said, at=float(steps[frame]))
-    show_chart(chart, answer, key="refit_moves", stem="refit_moves", label=t("refit.moves_label"))
+    show_chart(chart, answer, key="refit_moves", label=t("refit.moves_label"))
     aligned, refitted, turned = found.mean_moved
     trust = {name: _shown(_mean(getattr(found, f"{name}_trust"))) for name in MAPS}
     rows = [

@@ -191,7 +191,7 @@ def _reading(control: Control, default: Any) -> tuple[Any, Callable[[Any], Any],
 
 def value_of(control: Control, default: Any) -> Any:
     """Return a setting's value without its widget: what was chosen, else what the URL has, else the default."""
-    return _or_none(control, chosen(control.name, *_reading(control, default)))
+    return or_none(control, chosen(control.name, *_reading(control, default)))
 
 
 def ask(control: Control, default: Any, *, disabled: bool = False) -> Any:
@@ -200,10 +200,11 @@ def ask(control: Control, default: Any, *, disabled: bool = False) -> Any:
     shown = control.show(value, key, disabled)
     value = value if shown is None else shown
     keep(control.name, control.write(value), control.write(default))
-    return _or_none(control, value)
+    return or_none(control, value)
 
 
-def _or_none(control: Control, value: Any) -> Any:
+def or_none(control: Control, value: Any) -> Any:
+    """Return a setting's value, None for the number at which it is off."""
     return None if isinstance(control, Number) and control.off is not None and value == control.off else value
 
 
@@ -330,20 +331,18 @@ def counts(name: str, read: Callable[[str], Any]) -> bool:
     return read("range_test") if name in WITH_RANGE_TEST else name not in WITHOUT_RANGE_TEST or not read("range_test")
 
 
-def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]:
-    """Show one section's widgets and return their values.
+def show_settings(section: str, source: str, usual: Mapping[str, Any], *, frozen: bool) -> None:
+    """Show one section's widgets.
 
     Args:
         usual: what each setting is where nothing else was chosen.
         frozen: what the vocabulary follows from cannot be changed, since the weights are taken over.
     """
     by_name = {one.name: one for one in ALL}
-    values = {}
     controls = apply(SECTIONS[section], source, network_of(source, usual))
     for start in range(0, len(controls), COLUMNS):
         for place, one in zip(st.columns(COLUMNS, vertical_alignment="bottom"), controls[start:], strict=False):
             with place:
                 idle = not counts(one.name, lambda name: value_of(by_name[name], usual[name]))
                 fixed = frozen and one.name in VOCABULARY
-                values[one.name] = ask(one, usual[one.name], disabled=idle or fixed)
-    return values
+                ask(one, usual[one.name], disabled=idle or fixed)

@@ -13,7 +13,7 @@ from pages.kit.controls import Text, Values
 from pages.kit.experiment import ask_first, experiment, say
 from pages.kit.header import View, encoded, shown_word, some_places
 from pages.kit.live import Live, show_lines
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.url import set_choice
 from pages.language import plain, section, strings, t
 from pages.room import Part
@@ -67,15 +67,13 @@ def _large(view: View, written: Written, layer: int, head: int, step: str) -> Pi
         vars(answer.value),
         written.words,
         step_words(step),
-        strings("matrix"),
         title=t("translation.title_head", layer=layer, head=head),
         step=step,
         cell=None,
-        version=f"{step}|{layer}.{head}|{view.encoding.text}",
         note=section("translation", "row_note"),
         keys=written.source,
     )
-    return Picture("translation_large", figure, answer)
+    return Picture("translation_large", figure, answer, version=f"{step}|{layer}.{head}|{view.encoding.text}")
 
 
 def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> Picture:
@@ -85,12 +83,10 @@ def _mean(view: View, answer: Answer[Written], over: str, layer: int) -> Picture
         written.words,
         written.source,
         {"query": t("axis.query"), "key": t("axis.key"), "weight": t("quantity.weights")},
-        strings("matrix"),
         title=over_word(over, layer, 0),
-        version=f"{over}|{layer}|{view.encoding.text}",
         note=section("translation", "row_note"),
     )
-    return Picture("translation_mean", figure, answer)
+    return Picture("translation_mean", figure, answer, version=f"{over}|{layer}|{view.encoding.text}")
 
 
 def _looked(written: Written, step: int, found: Agreement) -> str:
@@ -145,10 +141,8 @@ def _picture(view: View, values: Values) -> Live:
         written.cross_weights,
         written.words,
         strings("axis") | {"weight": t("quantity.weights")},
-        strings("matrix"),
         layer=layer,
         head=head,
-        version=f"{over} {layer}.{head}|{view.encoding.text}",
         note=section("translation", "grid"),
         keys=written.source,
         filename="translation_heads",
@@ -158,8 +152,8 @@ def _picture(view: View, values: Values) -> Live:
         large = _mean(view, answer, over, layer)
     else:
         large = _large(view, written, layer, head, values[STEP])
-    pictures, lines = (large, Picture("translation_heads", grid, answer)), {"translation": sentences(written)}
-    return Live(pictures, lines=lines, more=not written.whole)
+    heads = Picture("translation_heads", grid, answer, version=f"{over} {layer}.{head}|{view.encoding.text}")
+    return Live((large, heads), lines={"translation": sentences(written)}, more=not written.whole)
 
 
 def _show(view: View) -> None:
@@ -171,15 +165,13 @@ def _show(view: View) -> None:
         if over == "head":
             STEP.show()
     live = CROSS.live(view)
-    large, grid = (one for one in live.pictures if isinstance(one, Picture))
+    large, grid = live.matrices
     with sentences_place:
         show_lines("translation", live.lines["translation"], style=STYLE)
     with large_place:
-        show_picture(large)
-        export_picture(large)
+        show_picture(large, files=True)
     with grid_place:
-        show_picture(grid, on_select=_on_head)
-        export_picture(grid)
+        show_picture(grid, on_select=_on_head, files=True)
     CROSS.follow(view)
     _hiding_experiment(view)
 

@@ -10,7 +10,7 @@ from pages.kit.experiment import ask_first, experiment, options_of
 from pages.kit.glossary import show_prose
 from pages.kit.header import View, shown_word
 from pages.kit.live import Live, show_lines
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.number_format import significant
 from pages.language import plain, section, strings, t
 from pages.room import Part
@@ -67,15 +67,13 @@ def _picture(view: View, values: Values) -> Live:
         written.read[: step + 1],
         written.source,
         strings("translation_rows"),
-        strings("matrix"),
-        version=f"rows {rows_layer}.{step}|{view.encoding.text}",
     )
     drawings = (
         Drawing("translation_bars", bars, answer, "translation_likeliest", t("translation.bars_label")),
         Drawing("translation_lines", lines, answer, "translation_lines", t("translation.lines_label")),
     )
     return Live(
-        (Picture("translation_rows", rows, answer),),
+        (Picture("translation_rows", rows, answer, version=f"rows {rows_layer}.{step}|{view.encoding.text}"),),
         drawings=drawings,
         lines={"translation": sentences(written, step)},
         more=not written.whole,
@@ -115,8 +113,7 @@ def _show(view: View) -> None:
         if over == "all":
             ROWS_LAYER.show(view)
     live = STEPS.live(view)
-    (rows,), (bars, lines) = live.pictures, live.drawings
-    assert isinstance(rows, Picture)
+    (rows,), (bars, lines) = live.matrices, live.drawings
     with sentences_place:
         show_lines("translation", live.lines["translation"], style=STYLE)
         if not written.ended:
@@ -130,8 +127,7 @@ def _show(view: View) -> None:
         st.markdown(f"**{t('translation.lines', word=word, whose=over_word(over, layer, head))}**")
         show_drawing(lines)
     with rows_place:
-        show_picture(rows)
-        export_picture(rows)
+        show_picture(rows, files=True)
     STEPS.follow(view)
     _whole_experiment(view, written)
 

@@ -78,11 +78,11 @@ def _program(found: ToyBatch, seed: int, convention: Convention) -> str:
 
 
 def _show_batch(answer: Answer[ToyBatch], sentence: int, filled: bool, program: str, version: str) -> None:
-    found, words, ui = answer.value, strings("translation_toy"), strings("matrix")
+    found, words = answer.value, strings("translation_toy")
     ids_place, attended_place = st.columns([2, 3], gap="large")
     with ids_place:
-        ids = toy_ids(found.source_ids, found.target_ids, words, ui, version=f"ids {version}")
-        show_matrix(ids, answer, key="translation_toy_ids")
+        ids = toy_ids(found.source_ids, found.target_ids, words)
+        show_matrix(ids, answer, key="translation_toy_ids", version=f"ids {version}")
         st.caption(t("translation.toy_parameters", count=f"{found.parameters:,}"))
         st.caption(t("translation.own_data"))
         st.code(program, language="python", wrap_lines=True)
@@ -92,25 +92,16 @@ def _show_batch(answer: Answer[ToyBatch], sentence: int, filled: bool, program: 
             found.source_ids[sentence],
             found.target_ids[sentence],
             words,
-            ui,
             filled=filled,
-            version=version,
             note=section("translation", "toy_note"),
         )
-        show_matrix(figure, answer, key="translation_toy")
-        export_matrix(figure, answer, key="translation_toy")
+        show_matrix(figure, answer, key="translation_toy", files=True, version=version)
 
 
 def _show_logits(answer: Answer[ToyBatch], one_source: bool, version: str) -> None:
     found = answer.value
-    figure = toy_logits(
-        found.logits,
-        found.target_ids,
-        strings("translation_toy"),
-        strings("matrix"),
-        version=version,
-    )
-    show_matrix(figure, answer, key="translation_toy_logits")
+    figure = toy_logits(found.logits, found.target_ids, strings("translation_toy"))
+    show_matrix(figure, answer, key="translation_toy_logits", version=version)
     if one_source:
         st.caption(t("translation.toy_first", apart=significant(found.first_difference)))
     export_matrix(figure, answer, key="translation_toy_logits")

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.figures.charts import Shown
 from pages.figures.forms import Filled
+from pages.figures.matrix import Axis, MatrixFigure, Panel
 from pages.kit.asking import Answer
 from pages.kit.charts import Drawing, show_chart, show_drawing
 from pages.kit.controls import Control, Values, head_control, layer_control
@@ -17,11 +18,10 @@ from pages.kit.experiment import ask_first, options_of, say
 from pages.kit.glossary import show_prose
 from pages.kit.header import View
 from pages.kit.live import Live
-from pages.kit.matrix import Picture, export_picture, show_picture
+from pages.kit.matrix import Picture, show_picture
 from pages.kit.navigation import ICONS, page_path
-from pages.language import plain, section, strings, t
+from pages.language import plain, section, t
 from pages.room import Part
-from pages.why.figures import Square, squares
 
 SEED = 0
 SITES = ("*self_attention*",)
@@ -29,26 +29,36 @@ LAYER, HEAD = layer_control("why.layer"), head_control("why.head")
 
 
 def squares_of(
-    name: str, view: View, matrices: list[Square], answer: Answer[Any], what: str, note: str = "", **options: Any
+    name: str,
+    view: View,
+    matrices: list[Panel],
+    answer: Answer[Any],
+    what: str,
+    *,
+    version: str,
+    note: str = "",
+    **options: Any,
 ) -> Picture:
     """Return matrices between the tokens of the sentence, as a question has them.
 
     Args:
         name: of the question.
+        matrices: of one shape; of fewer rows than tokens, the first tokens alone are queries.
         what: in the keys of its texts.
         note: in the key of its note, where that is another.
     """
-    figure = squares(
-        matrices,
-        view.encoding.labels,
-        strings("matrix"),
-        axes=(t("axis.query"), t("axis.key")),
+    labels = view.encoding.labels
+    figure = MatrixFigure(
+        tuple(matrices),
+        Axis(t("axis.query"), labels[: len(matrices[0].values)]),
+        Axis(t("axis.key"), labels),
+        link="why",
         quantity=t(f"why.{name}.{what}"),
         note=t(f"why.{name}.{note or what}_note"),
         filename=f"why_{name}_{what}",
         **options,
     )
-    return Picture(f"why_{name}_{what}", figure, answer)
+    return Picture(f"why_{name}_{what}", figure, answer, version=version)
 
 
 def drawing_of(name: str, chart: Filled, answer: Answer[Any], what: str) -> Drawing:
@@ -58,12 +68,6 @@ def drawing_of(name: str, chart: Filled, answer: Answer[Any], what: str) -> Draw
         name, what: as of squares_of.
     """
     return Drawing(f"why_{name}_{what}", chart, answer, f"why_{name}_{what}", t(f"why.{name}.{what}"))
-
-
-def show_with_files(picture: Picture) -> None:
-    """Show matrices and, below them, their files."""
-    show_picture(picture)
-    export_picture(picture)
 
 
 @dataclass(frozen=True)
@@ -104,9 +108,8 @@ class Desk:
 
     def matrices_of(self, live: Live) -> None:
         """Show the matrices of a live part, with their files."""
-        for picture in live.pictures:
-            assert isinstance(picture, Picture)
-            show_with_files(picture)
+        for picture in live.matrices:
+            show_picture(picture, files=True)
 
     def drawing(self, drawing: Drawing, what: str) -> None:
         """Show a chart that follows the hand under its heading, with its files."""
@@ -116,11 +119,11 @@ class Desk:
     def chart(self, chart: Shown, answer: Answer[Any], what: str) -> None:
         """Show a chart under its heading, with its files."""
         say(f"**{self.word(what)}**")
-        show_chart(chart, answer, key=f"why_{self.name}_{what}", stem=f"why_{self.name}_{what}", label=self.word(what))
+        show_chart(chart, answer, key=f"why_{self.name}_{what}", label=self.word(what))
 
-    def matrices(self, matrices: list[Square], answer: Answer[Any], what: str, **options: Any) -> None:
+    def matrices(self, matrices: list[Panel], answer: Answer[Any], what: str, **options: Any) -> None:
         """Show matrices between the tokens of the sentence, with their files."""
-        show_with_files(squares_of(self.name, self.view, matrices, answer, what, **options))
+        show_picture(squares_of(self.name, self.view, matrices, answer, what, **options), files=True)
 
 
 def question(

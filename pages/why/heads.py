@@ -4,13 +4,13 @@ from typing import Any
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
+from pages.figures.matrix import Panel, Scale
 from pages.kit.asking import Answer, ask
 from pages.kit.controls import Choice
 from pages.kit.experiment import say
 from pages.kit.number_format import markdown_table, milliseconds, significant
 from pages.kit.waiting import awaited, say_when_busy
 from pages.language import t
-from pages.why.figures import Square
 from pages.why.frame import LAYER, SEED, Desk, Finding, measure_again, question
 from transformer_core.analysis.why.many_heads import OwnHeads, cost_of_heads, heads_of_layer
 
@@ -28,12 +28,12 @@ def _outcome(found: OwnHeads) -> str:
 
 
 def _looks(desk: Desk, answer: Answer[OwnHeads], layer: int) -> Finding:
-    found = answer.value
-    matrices = [
-        Square(f"head{head}", t("axis.head", number=head), weights) for head, weights in enumerate(found.weights)
-    ]
+    found, scale = answer.value, Scale.of("probability")
+    names = [t("axis.head", number=head) for head in range(len(found.weights))]
+    parts = enumerate(zip(names, found.weights, strict=True))
+    matrices = [Panel(f"head{head}", name, weights, scale) for head, (name, weights) in parts]
     with desk.picture:
-        joined = Square("joined", desk.word("joined"), found.joined, role="residual")
+        joined = Panel("joined", desk.word("joined"), found.joined, scale, role="residual")
         desk.matrices([*matrices, joined], answer, "looks", columns=3, version=f"{layer}|{desk.view.encoding.text}")
     n_heads = len(found.weights)
     numbers = {

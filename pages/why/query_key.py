@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.figures.charts import HUES
 from pages.figures.curves import GREY, Side, curves
+from pages.figures.matrix import Panel, Scale
 from pages.kit.asking import Answer, ask
 from pages.kit.controls import Choice, Slider, Values
 from pages.kit.experiment import options_of, say_number
@@ -13,7 +14,6 @@ from pages.kit.header import View
 from pages.kit.live import Live
 from pages.kit.number_format import percent, significant
 from pages.language import t
-from pages.why.figures import Square
 from pages.why.frame import HEAD, LAYER, SEED, Desk, Finding, drawing_of, question, squares_of
 from transformer_core.analysis.why.projections import Tied, Unprojected, tied_query_key, without_projections
 
@@ -53,7 +53,9 @@ def _unprojected(view: View, values: Values) -> Live:
     answer = ask(without_projections, prompt=view.prompt, layer=layer, vectors=vectors, reach=reach)
     found, word = answer.value, "why.projections."
     without, trained = t(f"{word}without"), t(f"{word}trained", layer=layer)
-    pair = [Square("without", without, found.weights, role="residual"), Square("trained", trained, found.trained)]
+    share = Scale.of("probability")
+    pair = [Panel("without", without, found.weights, share, role="residual")]
+    pair.append(Panel("trained", trained, found.trained, share))
     version = f"{vectors}|{reach}|{layer}|{view.encoding.text}"
     series = {
         without: found.shares,
@@ -128,12 +130,11 @@ def _tied(view: View, values: Values) -> Live:
     found, word = answer.value, "why.symmetry."
     everybody = values[QUERIES] == "all"
     asking = len(found.scores) if everybody else (len(found.scores) + 1) // 2  # tokens, from the first
-    residue = Square("residue", t(f"{word}residue"), found.residue, kind="signed", role="key")
-    shown = [
-        Square("scores", t(f"{word}scores_title"), found.scores[:asking], kind="signed"),
-        *((residue,) if everybody else ()),
-        Square("weights", t(f"{word}weights"), found.weights[:asking]),
-    ]
+    scores = found.scores[:asking]
+    signed = Scale.of("signed", *((scores, found.residue) if everybody else (scores,)))
+    shown = [Panel("scores", t(f"{word}scores_title"), scores, signed)]
+    shown += [Panel("residue", t(f"{word}residue"), found.residue, signed, role="key")] if everybody else []
+    shown.append(Panel("weights", t(f"{word}weights"), found.weights[:asking], Scale.of("probability")))
     version = f"{share}|{layer}.{head}|{asking}|{view.encoding.text}"
     chance = t(f"{word}chance")
     chart = curves(
@@ -153,7 +154,7 @@ def _tied(view: View, values: Values) -> Live:
     )
     note = "matrices" if everybody else "half"
     return Live(
-        (squares_of("symmetry", view, shown, answer, "matrices", note=note, version=version, same_scale=True),),
+        (squares_of("symmetry", view, shown, answer, "matrices", note=note, version=version),),
         drawings=(drawing_of("symmetry", chart, answer, "curve"),),
     )
 

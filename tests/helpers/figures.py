@@ -1,10 +1,15 @@
 """Small matrices, and made-up runs for the film: points that separate, and heads that find a diagonal."""
 
+import json
+import struct
+from typing import Any
+
 import numpy as np
 
-from pages.figures.matrix import Axis, Explain, MatrixFigure, Panel, Scale
-from pages.film.figures.film import Film, FollowedMoment, FollowedText
+from pages.figures.matrix import ALIGNMENT, LEVELS, MASKED, Axis, Explain, MatrixFigure, Panel, Scale
+from pages.film.figures.film import Film
 from pages.language import strings
+from transformer_core.analysis.followed_text import FollowedText, Moment
 from transformer_core.training.runs.store.records import Curves, Frame, Layout, State, Status, StoredPoints
 
 ENGLISH_WORDS = strings("matrix", "en")
@@ -117,14 +122,14 @@ def followed_of(
         share = frame.number / max(1, len(film.frames) - 1)
         laid = {layout.method: layout for layout in film.layouts if layout.frame == frame.number}
         moments.append(
-            FollowedMoment(
+            Moment(
                 frame.number,
                 _softmax(4 * share * logits),
                 np.eye(len(film.labels))[1] * 0.9 * share + (1 - 0.9 * share) / len(film.labels),
-                {method: tuple(layout.xy[film.points.labels == 1].mean(0)) for method, layout in laid.items()},
+                xy={method: tuple(layout.xy[film.points.labels == 1].mean(0)) for method, layout in laid.items()},
             )
         )
-    return FollowedText(text, tokens, tokens, "self", moments, text)
+    return FollowedText(text, tokens, tokens, "self", tuple(moments))
 
 
 def reversing(n_frames: int = 16, *, steps: int = 400, run: str = "reverse1", state: State = "finished") -> Film:
@@ -156,10 +161,33 @@ def followed_reversing(film: Film, text: str = "d a c b f e h g") -> FollowedTex
             2, 4, 1, 1
         )
         sample = [right if rng.random() < share else rng.choice(letters) for right in answer]
-        moments.append(FollowedMoment(frame.number, _softmax(sharp), sample=" ".join(sample)))
-    return FollowedText(text, answer, letters, "cross", moments, text, " ".join(answer))
+        moments.append(Moment(frame.number, _softmax(sharp), sample=" ".join(sample)))
+    return FollowedText(text, tuple(answer), tuple(letters), "cross", tuple(moments), " ".join(answer))
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     return raised / raised.sum(-1, keepdims=True)
+
+
+def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays by panel id and as "explain.query" and so on; codes become values again."""
+    (length,) = struct.unpack_from("<I", payload)
+    header = json.loads(payload[4 : 4 + length].decode("utf-8"))
+    start = -(-(4 + length) // ALIGNMENT) * ALIGNMENT
+
+    def read(place: dict[str, Any]) -> np.ndarray:
+        kind = np.dtype({"u1": np.uint8, "f4": "<f4"}[place["type"]])
+        flat = np.frombuffer(payload, kind, int(np.prod(place["shape"])), start + place["at"])
+        return flat.reshape(place["shape"])
+
+    arrays = {}
+    for panel in header["panels"]:
+        values, scale = read(panel["values"]), panel["scale"]
+        if values.dtype == np.uint8:
+            decoded = scale["low"] + values / LEVELS * (scale["high"] - scale["low"])
+            values = np.where(values == MASKED, np.nan, decoded)
+        arrays[panel["id"]] = values
+    for name, place in header.get("explain", {}).get("arrays", {}).items():
+        arrays[f"explain.{name}"] = read(place)
+    return header, arrays

@@ -12,9 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Locator, Page
 
 from pages.figures.standalone import COMPONENTS
-from pages.film.figures.film import Film, FollowedText, film_bytes, followed_bytes
+from pages.film.figures.film import Film, film_bytes, followed_bytes
 from pages.film.figures.page import film_data
 from tests.helpers.figures import clouds, film_words, followed_of, followed_reversing, reversing
+from transformer_core.analysis.followed_text import FollowedText
 from transformer_core.training.runs.store.records import Curves
 
 THEMES = {

@@ -21,10 +21,10 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.util import calc_hash
 
-from pages.figures.matrix import unpack
 from pages.language import words
 from pages.room import Page
 from tests.helpers import PATIENCE, ROOT
+from tests.helpers.figures import unpack
 from transformer_core.training.runs.store.run_store import RunStore
 
 # Streamlit asks a thousand times a second whether the page has run, for a sixth of the page's own time; run() joins the

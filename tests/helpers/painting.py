@@ -26,8 +26,8 @@ def payload(mask: np.ndarray, *, stamp: int = 0, version: str = "first") -> str:
     """Return a painter's figure as the page would send it."""
     explain = attention(size=len(mask), causal=True)
     tokens = tuple(f"w{index}" for index in range(len(mask)))
-    figure = painter(mask, vars(explain), tokens, WORDS, ENGLISH_WORDS, version=version, note="")
-    return base64.b64encode(replace(figure, link=None).to_bytes(stamp=stamp)).decode()
+    figure = painter(mask, vars(explain), tokens, WORDS, note="")
+    return base64.b64encode(replace(figure, link=None).to_bytes(ENGLISH_WORDS, stamp=stamp, version=version)).decode()
 
 
 def show(page: Page, mask: np.ndarray, *, stamp: int = 0, version: str = "first", alone: bool = False) -> None:

@@ -12,7 +12,7 @@ export function attentionFigure(followedText, moment, words, before) {
   const { attention } = moment;
   const [layers, heads, height, width] = attention.shape;
   const cross = followedText.attention_name === "cross";
-  const labels = { rows: moment.tokens ?? followedText.tokens, cols: moment.key_tokens ?? followedText.key_tokens };
+  const labels = { rows: moment.tokens ?? followedText.tokens, cols: followedText.key_tokens };
   const rows = { name: cross ? words.axis_output : words.axis_query, labels: labels.rows, key: "rows" };
   const cols = { name: cross ? words.axis_input : words.axis_key, labels: labels.cols, key: "cols" };
   attention.codes ??= Uint8Array.from(attention, (code) => Math.round((code * LEVELS) / 255));

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records
+from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, hued, records
 from pages.figures.forms import Filled
 from pages.figures.lens import lens_board, stage_names
 from pages.figures.likeliest import CHANCE, REST, distinct, expected_bars
@@ -86,7 +86,6 @@ def each_chart(
         guess_chance=guess_probabilities.astype(float),
         said=["✓" if first else guess[:12] for first, guess in zip(right, guesses, strict=True)],
     )
-    hue = alt.Scale(domain=list(kinds.values()), range=[HUES["value"], HUES["key"]])
     base = alt.Chart(data).encode(
         x=token_axis(names, words["axis_token"]),
         y=alt.Y("chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1.08]), axis=QUARTERS),
@@ -98,8 +97,8 @@ def each_chart(
             alt.Tooltip("guess_chance:Q", format=".2%", title=words["guess_probability"]),
         ],
     )
-    legend = alt.Legend(orient="top", labelLimit=400)
-    bars = base.mark_bar(cornerRadiusEnd=3).encode(color=alt.Color("kind:N", scale=hue, title=None, legend=legend))
+    colour = hued("kind", list(kinds.values()), (HUES["value"], HUES["key"]), labelLimit=400)
+    bars = base.mark_bar(cornerRadiusEnd=3).encode(color=colour)
     text = base.mark_text(dy=-8, fontSize=12).encode(text=alt.Text("said:N"))
     return alt.layer(bars, text).properties(width="container", height=340)
 
@@ -172,7 +171,6 @@ def follow_chart(
         rank=ranks.ravel(),
     )
     hues = [HUES["value"] if place == true_word else hue for place, hue in enumerate(_hues(len(names)))]
-    dashes = [list(DASHES[place % len(DASHES)]) for place in range(len(names))]
     legend = alt.Legend(
         orient="right", labelFontSize=13, labelLimit=200, symbolSize=300, symbolStrokeWidth=3, symbolType="stroke"
     )
@@ -192,7 +190,7 @@ def follow_chart(
                 "chance:Q", title=words["axis_probability"], scale=alt.Scale(zero=True), axis=alt.Axis(format="~%")
             ),
             color=alt.Color("word:N", scale=alt.Scale(domain=names, range=hues), title=words["word"], legend=legend),
-            strokeDash=alt.StrokeDash("word:N", scale=alt.Scale(domain=names, range=dashes), title=words["word"]),
+            strokeDash=alt.StrokeDash("word:N", scale=dashes_of(names), title=words["word"]),
             tooltip=[
                 alt.Tooltip("stage:N", title=words["axis_stage"]),
                 alt.Tooltip("word:N", title=words["word"]),
@@ -230,7 +228,6 @@ def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
         value=steps,
         kind=[words["adds"] if step >= 0 else words["takes"] for step in steps],
     )
-    hue = alt.Scale(domain=[words["adds"], words["takes"]], range=[HUES["value"], HUES["key"]])
     across = alt.X(
         "step:N",
         sort=None,
@@ -245,7 +242,7 @@ def products_chart(products: np.ndarray, bias: float, words: Words) -> Chart:
             x=across,
             y=alt.Y("low:Q", title=words["axis_score"]),
             y2=alt.Y2("high:Q"),
-            color=alt.Color("kind:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
+            color=hued("kind", (words["adds"], words["takes"]), (HUES["value"], HUES["key"])),
             tooltip=[
                 alt.Tooltip("step:N"),
                 alt.Tooltip("value:Q", format="+.5f"),

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.bert.figures.guesses import QUARTERS, token_axis
-from pages.figures.charts import HUES, INK, Chart, records, tooltips
+from pages.figures.charts import HUES, INK, Chart, hued, records, tooltips
 from pages.figures.likeliest import REST
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
@@ -74,9 +74,8 @@ def moves_chart(
         y=alt.Y("move:Q", title=words["axis_move"]),
         tooltip=tooltips("token:N", "side:N", alt.Tooltip("move:Q", format="+.3f", title=words["axis_move"]), "mark:N"),
     )
-    hue = alt.Scale(domain=list(sides), range=[FIRST, SECOND])
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
-        color=alt.Color("side:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
+        color=hued("side", sides, (FIRST, SECOND), labelLimit=300),
         stroke=alt.condition("datum.chosen", alt.value(HUES["weights"]), alt.value("transparent")),
         strokeWidth=alt.condition("datum.chosen", alt.value(3), alt.value(0)),
     )
@@ -85,7 +84,7 @@ def moves_chart(
     return alt.layer(bars, zero, flags).properties(width="container", height=330)
 
 
-def rows_figure(rows: np.ndarray, words: Words, ui: Words, *, version: str) -> MatrixFigure:
+def rows_figure(rows: np.ndarray, words: Words) -> MatrixFigure:
     """Draw the first two rows of the segment matrix and their difference on one scale.
 
     Shapes:
@@ -99,13 +98,11 @@ def rows_figure(rows: np.ndarray, words: Words, ui: Words, *, version: str) -> M
     return MatrixFigure(
         (Panel("segments", words["rows_title"], values, Scale.of("signed", values)),),
         Axis(words["axis_row"], names),
-        Axis(words["axis_dimension"], tuple(map(str, range(rows.shape[1])))),
-        ui,
+        Axis.counted(words["axis_dimension"], rows.shape[1]),
         role="residual",
         detail="exact",
         quantity=words["axis_value"],
         filename="bert_segment_rows",
-        version=version,
     )
 
 
@@ -133,11 +130,10 @@ def lengths_chart(
         part=np.repeat(series, len(names)).tolist(),
         side=[sides[int(part)] for part in segments] * 3,
     )
-    hue = alt.Scale(domain=list(series), range=[HUES["residual"], HUES["weights"], HUES["positions"]])
     base = alt.Chart(data).encode(
         x=token_axis(names, words["axis_token"]),
         y=alt.Y("length:Q", title=words["axis_length"], scale=alt.Scale(zero=True)),
-        color=alt.Color("part:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
+        color=hued("part", series, (HUES["residual"], HUES["weights"], HUES["positions"]), labelLimit=300),
         tooltip=tooltips("token:N", "side:N", "part:N", "length:Q"),
     )
     shape = alt.Shape(

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from pages.bert.figures.guesses import QUARTERS, numbered, token_axis
-from pages.figures.charts import HUES, Chart, records, tooltips
+from pages.figures.charts import HUES, Chart, hued, records, tooltips
 from pages.figures.likeliest import REST
 
 Words = Mapping[str, str]
@@ -66,12 +66,12 @@ def ways_chart(
         words: axis_token, axis_probability, and fate_NAME of each way.
     """
     names, shown = numbered(labels, places), [words[f"fate_{way}"] for way in ways]
+    hues = [HUES_OF_FATES[way] for way in ways]
     data = records(
         token=names * len(ways),
         way=np.repeat(shown, len(names)).tolist(),
         chance=probabilities.astype(float).ravel(),
     )
-    hue = alt.Scale(domain=shown, range=[HUES_OF_FATES[way] for way in ways])
     return (
         alt.Chart(data)
         .mark_bar(cornerRadiusEnd=2)
@@ -81,7 +81,7 @@ def ways_chart(
             y=alt.Y(
                 "chance:Q", title=words["axis_probability"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="~%")
             ),
-            color=alt.Color("way:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=300)),
+            color=hued("way", shown, hues, labelLimit=300),
             tooltip=tooltips(
                 "token:N", "way:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])
             ),

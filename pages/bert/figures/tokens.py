@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.bert.figures.guesses import numbered, token_axis
-from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, hued, records, tooltips
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
@@ -41,7 +41,7 @@ def hues_of_kinds(kinds: Sequence[str]) -> dict[str, str]:
 
 
 def labels_figure(
-    tokens: Sequence[str], labels: Sequence[str], probabilities: np.ndarray, words: Words, ui: Words, *, version: str
+    tokens: Sequence[str], labels: Sequence[str], probabilities: np.ndarray, words: Words
 ) -> MatrixFigure:
     """Draw the probability of every label at every token.
 
@@ -55,12 +55,10 @@ def labels_figure(
         (Panel("labels", words["labels_title"], probabilities.T, Scale.of("probability")),),
         Axis(words["axis_label"], tuple(labels)),
         Axis(words["axis_token"], tuple(numbered(tokens, range(len(tokens))))),
-        ui,
         role="value",
         detail="exact",
         quantity=words["axis_probability"],
         filename="bert_token_labels",
-        version=version,
     )
 
 
@@ -97,12 +95,7 @@ def bounds_chart(
                 scale=alt.Scale(domain=[-most, most], nice=False),
                 axis=alt.Axis(labelExpr="format(abs(datum.value), '.0%')", tickCount=6),
             ),
-            color=alt.Color(
-                "side:N",
-                scale=alt.Scale(domain=list(sides), range=[HUES["query"], HUES["key"]]),
-                title=None,
-                legend=alt.Legend(orient="top", labelLimit=300),
-            ),
+            color=hued("side", sides, (HUES["query"], HUES["key"]), labelLimit=300),
             tooltip=tooltips(
                 "token:N", "side:N", alt.Tooltip("chance:Q", format=".2%", title=words["axis_probability"])
             ),

@@ -20,19 +20,13 @@ HUE, MARKED = HUES["residual"], PALETTE[4]
 MOST_NAMED, MOST_NUMBERED = 64, 32
 
 
-def _dimensions(words: Mapping[str, str], size: int) -> Axis:
-    return Axis(words["axis_dimension"], tuple(map(str, range(size))), DIMENSION)
-
-
 def _figure(
     name: str,
     panels: tuple[Panel, ...],
     rows: Axis,
     cols: Axis,
     words: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
-    version: str,
     quantity: str = "value",
     **fields: Any,
 ) -> MatrixFigure:
@@ -41,21 +35,17 @@ def _figure(
         panels,
         rows,
         cols,
-        ui,
         role="residual",
         detail="exact",
         link="embeddings",
         quantity=words[f"quantity_{quantity}"],
         note=words[f"note_{name}"],
         filename=f"embedding_{name}",
-        version=version,
         **fields,
     )
 
 
-def vectors_matrix(
-    vectors: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def vectors_matrix(vectors: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> MatrixFigure:
     """Draw the vectors of a sentence, a token a row.
 
     Shapes:
@@ -63,24 +53,19 @@ def vectors_matrix(
 
     Args:
         labels: one a token.
-        words, ui: of the page, and of the matrix itself.
-        version: names this state.
+        words: of the page.
     """
     return _figure(
         "vectors",
         (Panel("vectors", "", vectors, Scale.of("signed", vectors)),),
         Axis(words["axis_token"], labels, TOKEN),
-        _dimensions(words, vectors.shape[1]),
+        Axis.counted(words["axis_dimension"], vectors.shape[1], DIMENSION),
         words,
-        ui,
         title=words["title_vectors"],
-        version=version,
     )
 
 
-def cosine_matrix(
-    cosine: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def cosine_matrix(cosine: np.ndarray, labels: tuple[str, ...], words: Mapping[str, str]) -> MatrixFigure:
     """Draw the cosine of the angle between each two tokens' vectors, from -1 to 1.
 
     Shapes:
@@ -92,10 +77,8 @@ def cosine_matrix(
         Axis(words["axis_token"], labels, TOKEN),
         Axis(words["axis_other"], labels, "embedding other"),
         words,
-        ui,
         title=words["title_cosine"],
         quantity="cosine",
-        version=version,
     )
 
 
@@ -104,9 +87,6 @@ def compared_matrix(
     cosine: np.ndarray,
     labels: tuple[str, ...],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw the dot product of each two tokens' vectors beside the cosine of their angle, each on its own scale.
 
@@ -123,9 +103,6 @@ def compared_matrix(
         Axis(words["axis_token"], labels, TOKEN),
         Axis(words["axis_other"], labels, "embedding other"),
         words,
-        ui,
-        columns=2,
-        version=version,
     )
 
 
@@ -135,9 +112,6 @@ def one_hot_matrix(
     ids: Sequence[int],
     labels: Sequence[str],
     words: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw a one-hot vector, upright, beside the rows of the matrix that it picks from.
 
@@ -159,18 +133,12 @@ def one_hot_matrix(
             Panel("matrix", words["title_matrix"], matrix, Scale.of("signed", matrix)),
         ),
         rows,
-        _dimensions(words, matrix.shape[1]),
+        Axis.counted(words["axis_dimension"], matrix.shape[1], DIMENSION),
         words,
-        ui,
-        columns=2,
-        layout="single",
-        version=version,
     )
 
 
-def product_matrix(
-    product: np.ndarray, row: np.ndarray, words: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def product_matrix(product: np.ndarray, row: np.ndarray, words: Mapping[str, str]) -> MatrixFigure:
     """Draw the product of one-hot and matrix, the row looked up, and their difference, on one scale.
 
     Shapes:
@@ -182,11 +150,9 @@ def product_matrix(
         "product",
         (Panel("product", "", values, Scale.of("signed", values)),),
         Axis(words["axis_way"], lines, "embedding way"),
-        _dimensions(words, len(row)),
+        Axis.counted(words["axis_dimension"], len(row), DIMENSION),
         words,
-        ui,
         title=words["title_product"],
-        version=version,
     )
 
 

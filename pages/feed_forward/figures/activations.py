@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, Chart, records, tooltips
+from pages.figures.charts import HUES, Chart, dashes_of, hued, records, tooltips
 from pages.figures.forms import Filled, form, named
 
 Words = Mapping[str, str]
@@ -29,11 +29,7 @@ MOST_DOTS = 1_500
 def hues_of(names: Sequence[str], words: Words) -> tuple[alt.Scale, alt.Scale]:
     """Return the scales of colour and dash that distinguish the activations."""
     shown = [words[f"name_{name}"] for name in names]
-    hues = [HUES_OF_ACTIVATIONS[name] for name in names]
-    return (
-        alt.Scale(domain=shown, range=hues),
-        alt.Scale(domain=shown, range=[list(dash) for dash in DASHES[: len(shown)]]),
-    )
+    return alt.Scale(domain=shown, range=[HUES_OF_ACTIVATIONS[name] for name in names]), dashes_of(shown)
 
 
 def _axis(reach: float, *, title: str | None = None) -> alt.X:
@@ -161,8 +157,7 @@ def _bins(edges: np.ndarray, counts: np.ndarray, token_counts: np.ndarray, words
 
 
 @form
-def _all_curves(said: tuple[tuple[str, str], ...], names: tuple[str, ...], reach: float) -> Chart:
-    words = dict(said)
+def _all_curves(words: Words, names: tuple[str, ...], reach: float) -> Chart:
     zero = _zero(reach)
     above = alt.Y("y:Q", title=words["value_axis"], scale=alt.Scale(domain=FRAME, nice=False))
     slope = alt.Y("y:Q", title=words["slope_axis"], axis=alt.Axis(tickCount=4))
@@ -203,19 +198,7 @@ def curves_chart(found: Mapping[str, np.ndarray], words: Words, *, used: str, to
         "neurons": neurons,
         "bins": _bins(found["edges"], found["counts"], found["token_counts"], words, token=token),
     }
-    said = (
-        "value_axis",
-        "slope_axis",
-        "slope_of",
-        "axis_pre",
-        "share_axis",
-        "token",
-        "neuron",
-        "pre_activation",
-        "activation",
-    )
-    kept = tuple((name, words[name]) for name in (*said, *(f"name_{name}" for name in names)))
-    return Filled(_all_curves(kept, names, float(x[-1])), rows)
+    return Filled(_all_curves(words, names, float(x[-1])), rows)
 
 
 @form
@@ -268,12 +251,7 @@ def _tosses(kinds: tuple[str, str], across: str, up: str) -> Chart:
         .encode(
             x=_log("draw:Q", across),
             y=alt.Y("y:Q", title=up, scale=alt.Scale(padding=16)),
-            color=alt.Color(
-                "kept:N",
-                scale=alt.Scale(domain=list(kinds), range=[KEPT, LOST]),
-                title=None,
-                legend=alt.Legend(orient="top"),
-            ),
+            color=hued("kept", kinds, (KEPT, LOST)),
             shape=alt.Shape("kept:N", scale=alt.Scale(domain=list(kinds)), title=None, legend=alt.Legend(orient="top")),
             tooltip=tooltips("draw:Q", "kept:N", "y:Q"),
         )
@@ -297,8 +275,7 @@ def error_chart(found: Mapping[str, np.ndarray], words: Words) -> Chart:
         "error:Q", title=words["axis_error"], scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=5)
     )
     many, one = words["series_many"], words["series_one"]
-    hue = alt.Scale(domain=[many, one], range=[MEAN, HUES["residual"]])
-    colour = alt.Color("of:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=400))
+    colour = hued("of", (many, one), (MEAN, HUES["residual"]), labelLimit=400)
     own = np.abs(found["running_mean"] - found["expected"])
     there = (own > 0) & (found["drawn"] >= sizes[0])
     series = (

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, Chart, records, tooltips
+from pages.figures.charts import HUES, Chart, hued, records, tooltips
 from pages.figures.curves import GREY
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
@@ -22,11 +22,9 @@ def routing_figure(
     weights: np.ndarray,
     labels: tuple[str, ...],
     words: Words,
-    ui: Words,
     *,
     cell: tuple[int, int],
     title: str,
-    version: str,
 ) -> MatrixFigure:
     """Draw each expert's probability at each token, and beside it the weights of the chosen ones alone.
 
@@ -36,15 +34,15 @@ def routing_figure(
     Args:
         labels: one a token.
         cell: the chosen (token, expert).
-        title: printed above; version: names this state.
+        title: printed above.
     """
     chosen = np.where(weights == 0, np.nan, weights)
     panels = {"router_probability": probabilities, "expert_weight": chosen}
     return MatrixFigure(
         tuple(Panel(name, words[name], values, Scale.of("probability")) for name, values in panels.items()),
         Axis(words["token"], labels),
-        Axis(words["expert"], tuple(map(str, range(probabilities.shape[1])))),
-        {**ui, "masked": words["not_chosen"]},
+        Axis.counted(words["expert"], probabilities.shape[1]),
+        {"masked": words["not_chosen"]},
         role="residual",
         detail="exact",
         cell=cell,
@@ -52,7 +50,6 @@ def routing_figure(
         link="experts",
         title=title,
         filename="feed_forward_routing",
-        version=version,
     )
 
 
@@ -87,7 +84,6 @@ def expert_bars(
 
 @form
 def _bars(expert: str, up: str, names: tuple[str, str], level: str) -> Chart:
-    hue = alt.Scale(domain=list(names), range=[HUES["positions"], HUES["residual"]])
     across = alt.X("expert:N", title=expert, sort=in_order("place"), axis=alt.Axis(labelAngle=0, labelOverlap=True))
     bars = (
         named("experts")
@@ -95,7 +91,7 @@ def _bars(expert: str, up: str, names: tuple[str, str], level: str) -> Chart:
         .encode(
             x=across,
             y=alt.Y("value:Q", title=up, axis=alt.Axis(minExtent=46)),
-            color=alt.Color("which:N", scale=hue, title=None, legend=alt.Legend(orient="top", labelLimit=320)),
+            color=hued("which", names, (HUES["positions"], HUES["residual"]), labelLimit=320),
             tooltip=tooltips("expert:N", "which:N", alt.Tooltip("value:Q", title=up, format=".4~g")),
         )
     )

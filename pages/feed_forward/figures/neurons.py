@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from pages.feed_forward.figures.activations import hues_of
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, hued, records, tooltips
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
 
 Words = Mapping[str, str]
@@ -21,12 +21,10 @@ def strongest_figure(
     columns: np.ndarray,
     labels: tuple[str, ...],
     words: Words,
-    ui: Words,
     *,
     cell: tuple[int, int] | None,
     title: str,
     note: str,
-    version: str,
 ) -> MatrixFigure:
     """Draw what is computed of the neurons that are strongest in the sentence, the activations last.
 
@@ -36,7 +34,6 @@ def strongest_figure(
         labels: one a token.
         cell: the pinned (token, column).
         title, note: printed above and below.
-        version: names this state.
     """
     across = Axis(words["neuron"], tuple(map(str, columns.tolist())))
     parts = {title: values[:, columns] for title, values in shown.items()}
@@ -48,8 +45,6 @@ def strongest_figure(
         tuple(panels),
         Axis(words["token"], labels),
         across,
-        ui,
-        role="weights",
         detail="exact",
         cell=cell,
         cell_panel=len(parts) - 1,
@@ -58,25 +53,19 @@ def strongest_figure(
         title=title,
         note=note,
         filename="feed_forward_strongest",
-        version=version,
     )
 
 
-def whole_figure(
-    activation: np.ndarray, labels: tuple[str, ...], words: Words, ui: Words, *, version: str
-) -> MatrixFigure:
+def whole_figure(activation: np.ndarray, labels: tuple[str, ...], words: Words) -> MatrixFigure:
     """Draw every activation of a layer, (pos, neuron)."""
-    across = Axis(words["neuron"], tuple(map(str, range(activation.shape[1]))))
+    across = Axis.counted(words["neuron"], activation.shape[1])
     return MatrixFigure(
         (Panel("whole", words["whole"], activation, Scale.of("signed", activation)),),
         Axis(words["token"], labels),
         across,
-        ui,
-        role="weights",
         link="neurons_whole",
         quantity=words["activation"],
         filename="feed_forward_activations",
-        version=version,
     )
 
 
@@ -87,11 +76,10 @@ def moves_chart(peaks: np.ndarray, moves: np.ndarray, words: Words, *, neuron: i
     data = records(
         neuron=np.arange(len(peaks)), peak=peaks.astype(float).round(4), move=np.abs(moves).round(5), which=which
     )
-    hue = alt.Scale(domain=names, range=[HUES["key"], HUES["weights"]])
     chart = alt.Chart(data).encode(
         x=alt.X("peak:Q", title=words["axis_peak"]),
         y=alt.Y("move:Q", title=words["axis_move"]),
-        color=alt.Color("which:N", scale=hue, title=None, legend=alt.Legend(orient="top")),
+        color=hued("which", names, (HUES["key"], HUES["weights"])),
         shape=alt.Shape("which:N", scale=alt.Scale(domain=names, range=["diamond", "circle"]), title=None),
         tooltip=tooltips("neuron:Q", "peak:Q", "move:Q"),
     )
@@ -110,15 +98,13 @@ def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Word
         band: the distance that the page counts with, drawn as a rule.
     """
     names = [words["layer_name"].format(layer=layer) for layer in range(len(within))]
-    places = np.arange(len(names))
     data = records(
         band=np.tile(bands, len(names)),
         share=(100 * within / neurons).ravel().round(3),
         count=within.ravel(),
         layer=np.repeat(names, len(bands)),
     )
-    hues = [PALETTE[place % len(PALETTE)] for place in places]
-    dashes = [list(DASHES[place % len(DASHES)]) for place in places]
+    hues = [PALETTE[place % len(PALETTE)] for place in range(len(names))]
     curves = (
         alt.Chart(data)
         .mark_line(strokeWidth=2.5)
@@ -126,7 +112,7 @@ def quiet_chart(bands: np.ndarray, within: np.ndarray, neurons: int, words: Word
             x=alt.X("band:Q", title=words["axis_band"], scale=alt.Scale(type="log"), axis=alt.Axis(format="~g")),
             y=alt.Y("share:Q", title=words["axis_within"], scale=alt.Scale(domain=[0, 100])),
             color=alt.Color("layer:N", scale=alt.Scale(domain=names, range=hues), title=None),
-            strokeDash=alt.StrokeDash("layer:N", scale=alt.Scale(domain=names, range=dashes), title=None),
+            strokeDash=alt.StrokeDash("layer:N", scale=dashes_of(names), title=None),
             tooltip=tooltips("layer:N", alt.Tooltip("band:Q", format=".3g"), "count:Q", "share:Q"),
         )
     )

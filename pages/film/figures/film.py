@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -201,88 +201,24 @@ def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: _finite(number) for name, number in numbers.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class FollowedMoment:
-    """Hold what the model of one frame makes of the text.
-
-    Shapes:
-        attention: (layer, head, query_pos, key_pos), weights from 0 to 1
-        probabilities: (class,)
+def followed_bytes(followed_text: Any) -> bytes:
+    """Pack a followed text: the header's length, the header (JSON), and each frame's weights, one byte a weight.
 
     Args:
-        number: the frame's.
-        probabilities: of a classifier, else None.
-        xy: the text's place in each layout, by method.
-        sample: what the model writes.
-        tokens, key_tokens: labels of the attention's two axes where they are not the whole film's.
+        followed_text: a FollowedText of transformer_core/analysis/followed_text.py; its weights may be codes already.
     """
-
-    number: int
-    attention: np.ndarray
-    probabilities: np.ndarray | None = None
-    xy: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    sample: str = ""
-    tokens: Sequence[str] | None = None
-    key_tokens: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class FollowedText:
-    """Hold a text's life in a run.
-
-    Args:
-        text: as it was typed.
-        tokens, key_tokens: labels of the queries and of the keys.
-        attention_name: "self", or "cross" where the output looks at the input.
-        frames: in their order.
-        prompt: what the page began with.
-        goal: the right answer, where it is known.
-
-    Raises:
-        ValueError: If a frame's attention has not as many rows and columns as there are labels.
-    """
-
-    text: str
-    tokens: Sequence[str]
-    key_tokens: Sequence[str]
-    attention_name: Literal["self", "cross"]
-    frames: Sequence[FollowedMoment] = ()
-    prompt: str = ""
-    goal: str = ""
-
-    def __post_init__(self) -> None:
-        for moment in self.frames:
-            needed = (
-                len(self.tokens if moment.tokens is None else moment.tokens),
-                len(self.key_tokens if moment.key_tokens is None else moment.key_tokens),
-            )
-            shape = np.shape(moment.attention)
-            if len(shape) != 4 or shape[2:] != needed:
-                raise ValueError(f"frame {moment.number}: attention has shape {shape}, needed (layer, head, *{needed})")
-
-
-def followed_bytes(followed_text: FollowedText) -> bytes:
-    """Pack a followed text: the header's length, the header (JSON), and each frame's weights, one byte a weight."""
     buffers = Buffers()
-    header = {
-        "text": followed_text.text,
-        "tokens": list(followed_text.tokens),
-        "key_tokens": list(followed_text.key_tokens),
-        "prompt": followed_text.prompt,
-        "goal": followed_text.goal,
-        "attention_name": followed_text.attention_name,
-        "frames": [_packed_moment(moment, buffers) for moment in followed_text.frames],
-    }
-    return packed(header, buffers)
+    names = ("text", "tokens", "key_tokens", "goal", "attention_name")
+    header = {name: getattr(followed_text, name) for name in names}
+    return packed(header | {"frames": [_packed_moment(one, buffers) for one in followed_text.frames]}, buffers)
 
 
-def _packed_moment(moment: FollowedMoment, buffers: Buffers) -> dict[str, Any]:
+def _packed_moment(moment: Any, buffers: Buffers) -> dict[str, Any]:
     places = {method: [float(x), float(y)] for method, (x, y) in moment.xy.items() if np.isfinite([x, y]).all()}
     header: dict[str, Any] = {"number": int(moment.number), "attention": buffers.add(coded(moment.attention))}
     header |= {"sample": moment.sample, "xy": places}
     if moment.probabilities is not None:
         header["probabilities"] = [float(value) for value in np.nan_to_num(moment.probabilities)]
-    for name in ("tokens", "key_tokens"):
-        if (labels := getattr(moment, name)) is not None:
-            header[name] = list(labels)
+    if moment.tokens is not None:
+        header["tokens"] = moment.tokens
     return header

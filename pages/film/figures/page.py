@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pages.figures.standalone import component_assets, self_contained
-from pages.film.figures.film import PALETTE, Film, FollowedText, film_bytes, followed_bytes
+from pages.film.figures.film import PALETTE, Film, film_bytes, followed_bytes
 
 
 def film_data(
@@ -61,7 +61,7 @@ def to_html(
     *,
     title: str,
     learned: Sequence[str] = (),
-    followed_texts: Sequence[FollowedText | None] = (),
+    followed_texts: Sequence[Any] = (),
     language: str = "en",
 ) -> str:
     """Return one self-contained page with the film of one run or two in it, which needs no network.
@@ -71,7 +71,7 @@ def to_html(
         words: as of film_data.
         title: of the page.
         learned: as of film_data.
-        followed_texts: the same text, followed through each run.
+        followed_texts: the same text, followed through each run, as of followed_bytes; None where it is not.
         language: of the page.
     """
     texts = [followed_text.text for followed_text in followed_texts if followed_text is not None]

@@ -8,24 +8,21 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
-from pages.positions.figures.sinusoids import Words, lines_legend, numbered
+from pages.positions.figures.sinusoids import Words, lines_legend
 
 ALIKE = ("kept", "positions_removed")  # the seed makes no difference to these
 
 
-def schemes_figure(
-    values: np.ndarray, names: Sequence[str], words: Words, ui: Words, *, shown: str, version: str
-) -> MatrixFigure:
+def schemes_figure(values: np.ndarray, names: Sequence[str], words: Words, *, shown: str) -> MatrixFigure:
     """Draw the values (scheme, query_pos, key_pos) of every scheme side by side.
 
     Args:
         values: terms, scores or weights.
         names: titles of the schemes.
         shown: "terms" (each on a scale of its own), "scores" (one scale for all) or "weights" (from 0 to 1).
-        version: names this state.
     """
     one = Scale.of("probability" if shown == "weights" else "signed", values)
     panels = tuple(
@@ -34,15 +31,12 @@ def schemes_figure(
     )
     return MatrixFigure(
         panels,
-        numbered(words["axis_query"], values.shape[1]),
-        numbered(words["axis_key"], values.shape[2]),
-        ui,
-        columns=len(panels),
+        Axis.counted(words["axis_query"], values.shape[1]),
+        Axis.counted(words["axis_key"], values.shape[2]),
         role="weights" if shown == "weights" else "positions",
         link="schemes",
         quantity=words[f"shown_{shown}"],
         filename=f"positions_schemes_{shown}",
-        version=version,
     )
 
 
@@ -80,7 +74,7 @@ def _distances(names: Sequence[str], titles: tuple[str, str]) -> alt.Chart:
             ),
             strokeDash=alt.StrokeDash(
                 "scheme:N",
-                scale=alt.Scale(domain=list(names), range=[list(dash) for dash in DASHES[: len(names)]]),
+                scale=dashes_of(names),
                 title=None,
                 legend=lines_legend(3),
             ),
@@ -149,19 +143,17 @@ def cosines_chart(token: np.ndarray, position: np.ndarray, labels: Sequence[str]
     return _by_token(series, hues, labels, words, y=words["axis_cosine"])
 
 
-def concatenated_figure(rows: Mapping[str, np.ndarray], words: Words, ui: Words, *, version: str) -> MatrixFigure:
+def concatenated_figure(rows: Mapping[str, np.ndarray], words: Words) -> MatrixFigure:
     """Draw named vectors, each (d_query,), as rows on one scale."""
     values = np.stack(list(rows.values()))
     return MatrixFigure(
         (Panel("rows", words["concatenated_title"], values, Scale.of("signed", values)),),
         Axis(words["axis_vector"], tuple(rows)),
-        numbered(words["axis_output"], values.shape[1]),
-        ui,
+        Axis.counted(words["axis_output"], values.shape[1]),
         role="query",
         detail="exact",
         quantity=words["quantity_output"],
         filename="positions_concatenated",
-        version=version,
     )
 
 

@@ -26,13 +26,8 @@ def lines_legend(columns: int = 0, orient: Literal["top", "bottom"] = "top") -> 
     )
 
 
-def numbered(name: str, count: int, *, key: str = "") -> Axis:
-    """Return an axis whose labels are 0, 1, 2, ..."""
-    return Axis(name, tuple(map(str, range(count))), key)
-
-
 def position_figure(
-    table: np.ndarray, tokens: Sequence[str], words: Words, ui: Words, *, cell: tuple[int, int] | None, version: str
+    table: np.ndarray, tokens: Sequence[str], words: Words, *, cell: tuple[int, int] | None
 ) -> MatrixFigure:
     """Draw the matrix of positions; the first rows have the tokens at these positions as labels.
 
@@ -40,23 +35,19 @@ def position_figure(
         table: (pos, d_model), in [-1, 1].
         tokens: of a sentence; those beyond the last position are left out.
         words: of the page.
-        ui: what the matrix itself says.
         cell: the pinned (pos, dimension).
-        version: names this state.
     """
     length, d_model = table.shape
     named = [f"{pos} {token}" for pos, token in enumerate(tokens[:length])]
     return MatrixFigure(
         (Panel("table", words["matrix_title"].format(length=length, d_model=d_model), table, Scale("signed", -1, 1)),),
         Axis(words["axis_position"], (*named, *map(str, range(len(named), length)))),
-        numbered(words["axis_dimension"], d_model),
-        ui,
+        Axis.counted(words["axis_dimension"], d_model),
         role="positions",
         cell=cell,
         link="positions",
         quantity="PE(pos, i)",
         filename="positions_matrix",
-        version=version,
     )
 
 
@@ -159,7 +150,7 @@ def _vector(kinds: tuple[str, str], across: str) -> Chart:
     return alt.layer(rules, points)
 
 
-def exponents_figure(tables: np.ndarray, words: Words, ui: Words, *, version: str) -> MatrixFigure:
+def exponents_figure(tables: np.ndarray, words: Words) -> MatrixFigure:
     """Draw both matrices, (variant, pos, d_model), on one scale; a cell pointed at in one is marked in the other."""
     _, length, d_model = tables.shape
     panels = tuple(
@@ -168,16 +159,12 @@ def exponents_figure(tables: np.ndarray, words: Words, ui: Words, *, version: st
     )
     return MatrixFigure(
         panels,
-        numbered(words["axis_position"], length),
-        numbered(words["axis_dimension"], d_model),
-        ui,
-        columns=2,
+        Axis.counted(words["axis_position"], length),
+        Axis.counted(words["axis_dimension"], d_model),
         role="positions",
-        layout="single",
         link="exponents",
         quantity="PE(pos, i)",
         filename="positions_exponents",
-        version=version,
     )
 
 

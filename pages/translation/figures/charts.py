@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import HUES, Chart, records
+from pages.figures.charts import HUES, Chart, hued, records
 from pages.figures.forms import Filled, form, in_order, named
 
 LINE = 26
@@ -96,12 +96,11 @@ def lines_chart(
     )
     most = max(len(source), len(words))
     height = LINE * _rounded_up(most, max(1, most // 8)) + 8  # one more word seldom changes it
-    return Filled(_lines(tuple(said.items())), {"lines": lines, "sources": sources, "targets": targets}, height=height)
+    return Filled(_lines(said), {"lines": lines, "sources": sources, "targets": targets}, height=height)
 
 
 @form
-def _lines(titles: tuple[tuple[str, str], ...]) -> Chart:
-    said = dict(titles)
+def _lines(said: Mapping[str, str]) -> Chart:
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.75, 1.6]))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, 1], reverse=True))
     looks = [
@@ -136,33 +135,28 @@ def _lines(titles: tuple[tuple[str, str], ...]) -> Chart:
     return alt.layer(rules, names, bold, weak, targets)
 
 
-def likeliest_bars(
-    labels: Sequence[str], probabilities: np.ndarray, said: Mapping[str, str], *, written: int = 0
-) -> Filled:
-    """Draw the likeliest words of one step as bars, in order.
+def likeliest_bars(labels: Sequence[str], probabilities: np.ndarray, said: Mapping[str, str]) -> Filled:
+    """Draw the likeliest words of one step as bars, in order; the first of them was written.
 
     Shapes:
         probabilities: (rank,), falling
 
     Args:
         said: word, probability, and the legend: written, passed.
-        written: the rank of the word that was written.
     """
     names = [f"{rank + 1} · {clipped(label)}" for rank, label in enumerate(labels)]
-    is_written = [said["written"] if rank == written else said["passed"] for rank in range(len(names))]
     words = records(
         word=names,
         whole=list(labels),
         probability=probabilities.astype(float),
-        kind=is_written,
+        kind=[said["passed" if rank else "written"] for rank in range(len(names))],
         place=list(range(len(names))),
     )
-    return Filled(_likeliest(tuple(said.items())), {"words": words}, height=26 * len(names) + 90)
+    return Filled(_likeliest(said), {"words": words}, height=26 * len(names) + 90)
 
 
 @form
-def _likeliest(titles: tuple[tuple[str, str], ...]) -> Chart:
-    said = dict(titles)
+def _likeliest(said: Mapping[str, str]) -> Chart:
     axis = alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False)
     y = alt.Y("word:N", sort=in_order("place"), title=None, axis=axis)
     x = alt.X(
@@ -175,12 +169,8 @@ def _likeliest(titles: tuple[tuple[str, str], ...]) -> Chart:
         alt.Tooltip("whole:N", title=said["word"]),
         alt.Tooltip("probability:Q", title=said["probability"], format=".4%"),
     ]
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=[said["written"], said["passed"]], range=[HUES["query"], HUES["residual"]]),
-        legend=alt.Legend(orient="top", direction="horizontal"),
-    )
+    kinds, hues = (said["written"], said["passed"]), (HUES["query"], HUES["residual"])
+    colour = hued("kind", kinds, hues, direction="horizontal")
     base = named("words").encode(x=x, y=y, tooltip=tooltip)
     bars = base.mark_bar(height=15, cornerRadiusEnd=3).encode(color=colour)
     numbers = base.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text("probability:Q", format=".1%"))
@@ -262,14 +252,9 @@ def forced_bars(
     base = alt.Chart(data).encode(x=alt.X("word:N", sort=names, title=None, axis=axis), tooltip=tooltip)
     y = alt.Y("probability:Q", title=said["probability"], scale=alt.Scale(domain=[0, 1.16]))
     y = y.axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], minExtent=46)
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(
-            domain=[said["first"], said["other"], said["favourite"]],
-            range=[HUES["query"], HUES["positions"], HUES["residual"]],
-        ),
-        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=0),
+    kinds, hues = ("first", "other", "favourite"), ("query", "positions", "residual")
+    colour = hued(
+        "kind", [said[kind] for kind in kinds], [HUES[hue] for hue in hues], direction="horizontal", labelLimit=0
     )
     bars = base.mark_bar(cornerRadiusEnd=3).encode(y=y, color=colour)
     numbers = base.mark_text(dy=-8, fontSize=11).encode(y=y, color=colour, text=alt.Text("number:N"))

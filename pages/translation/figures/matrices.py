@@ -19,9 +19,6 @@ def step_rows(
     read: tuple[str, ...],
     source: tuple[str, ...],
     said: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw one step's rows of one layer, one row for each head, over the words read so far and over the source.
 
@@ -46,12 +43,9 @@ def step_rows(
         panels,
         rows,
         Axis(said["source"], source, key="source"),
-        ui,
         detail="exact",
-        layout="single",
         quantity=said["weight"],
         filename="translation_step",
-        version=version,
     )
 
 
@@ -60,10 +54,8 @@ def mean_matrix(
     words: tuple[str, ...],
     source: tuple[str, ...],
     said: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     title: str,
-    version: str,
     note: str = "",
 ) -> MatrixFigure:
     """Draw the cross-attention of each written word, mean over heads.
@@ -78,19 +70,15 @@ def mean_matrix(
         (Panel("mean", title, weights, Scale("probability", 0.0, 1.0)),),
         Axis(said["query"], words),
         Axis(said["key"], source),
-        ui,
         detail="exact",
         link="attention",
         quantity=said["weight"],
         note=note,
         filename="translation_mean",
-        version=version,
     )
 
 
-def toy_ids(
-    source: np.ndarray, target: np.ndarray, said: Mapping[str, str], ui: Mapping[str, str], *, version: str
-) -> MatrixFigure:
+def toy_ids(source: np.ndarray, target: np.ndarray, said: Mapping[str, str]) -> MatrixFigure:
     """Draw the ids of the source and of the target batch.
 
     Shapes:
@@ -101,7 +89,7 @@ def toy_ids(
     """
     high = float(max(source.max(), target.max(), 1))
     sides = zip(("batch", "pos"), source.shape, strict=True)
-    down, across = (Axis(said[name], tuple(map(str, range(size)))) for name, size in sides)
+    down, across = (Axis.counted(said[name], size) for name, size in sides)
     panels = (
         Panel("source", said["source"], source.astype(float), Scale("count", 0.0, high), role="key"),
         Panel("target", said["target"], target.astype(float), Scale("count", 0.0, high), role="query"),
@@ -110,13 +98,10 @@ def toy_ids(
         panels,
         down,
         across,
-        ui,
         detail="exact",
         columns=1,
         quantity=said["id"],
         filename="toy_ids",
-        layout="single",
-        version=version,
     )
 
 
@@ -124,9 +109,6 @@ def toy_logits(
     logits: np.ndarray,
     target: np.ndarray,
     said: Mapping[str, str],
-    ui: Mapping[str, str],
-    *,
-    version: str,
 ) -> MatrixFigure:
     """Draw the logits of each sentence's target positions, all on one scale.
 
@@ -137,7 +119,7 @@ def toy_logits(
         said: batch, read, next, logit, logits.
     """
     scale = Scale.of("signed", logits)
-    words = Axis(said["next"], tuple(map(str, range(logits.shape[-1]))))
+    words = Axis.counted(said["next"], logits.shape[-1])
     panels = tuple(
         Panel(
             f"logits.{sentence}",
@@ -154,15 +136,12 @@ def toy_logits(
         panels,
         words,
         words,
-        ui,
-        columns=len(panels),
         role="residual",
         detail="exact",
         layout="single",
         title=said["logits"],
         quantity=said["logit"],
         filename="toy_logits",
-        version=version,
     )
 
 
@@ -171,10 +150,8 @@ def toy_attentions(
     source_ids: np.ndarray,
     target_ids: np.ndarray,
     said: Mapping[str, str],
-    ui: Mapping[str, str],
     *,
     filled: bool,
-    version: str,
     note: str,
 ) -> MatrixFigure:
     """Draw the mask and the weights of each of the three attentions.
@@ -207,12 +184,10 @@ def toy_attentions(
         panels,
         Axis(said["query"], target),
         Axis(said["key"], source),
-        ui,
         columns=len(parts),
         detail="exact",
         layout="single",
         quantity=said["weight"],
         note=note,
         filename="toy_attentions",
-        version=version,
     )

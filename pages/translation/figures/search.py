@@ -5,12 +5,12 @@ Arrays come from transformer_core.analysis.translation.
 
 from collections.abc import Mapping, Sequence
 from math import exp
-from typing import Any, Protocol
+from typing import Any
 
 import altair as alt
 import numpy as np
 
-from pages.figures.charts import DASHES, HUES, PALETTE, Chart, records, tooltips
+from pages.figures.charts import HUES, PALETTE, Chart, dashes_of, hued, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.translation.figures.charts import clipped, shown_chance
 
@@ -59,7 +59,6 @@ def by_width_chart(
     several = len(names) > 1
     legend = alt.Legend(orient="top", direction="horizontal") if several else None
     colour = alt.Color("curve:N", title=None, scale=alt.Scale(domain=names, range=list(PALETTE)), legend=legend)
-    dashes = [list(dash) for dash in DASHES[: len(names)]]
     base = alt.Chart(data).encode(
         x=alt.X("width:O", title=said["width"], axis=alt.Axis(labelAngle=0)),
         y=y,
@@ -69,7 +68,7 @@ def by_width_chart(
         ),
     )
     lines = base.mark_line(strokeWidth=2.5).encode(
-        strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
+        strokeDash=alt.StrokeDash("curve:N", scale=dashes_of(names), legend=None)
     )
     return alt.layer(lines, base.mark_point(size=70, filled=True)).properties(width="container", height=240)
 
@@ -94,12 +93,8 @@ def ranked_chart(
     data = records(text=names, cost=-scores, score=scores, mark=marks, kind=kinds)
     y = alt.Y("text:N", sort=names, title=None, axis=alt.Axis(labelFontSize=13, labelLimit=200, labelOverlap=False))
     x = alt.X("cost:Q", title=said["score"], scale=alt.Scale(domain=[0, float(-scores.min()) * 1.75 or 1.0]))
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=[said["found"], said["missed"]], range=[HUES["weights"], HUES["residual"]]),
-        legend=alt.Legend(orient="top", direction="horizontal"),
-    )
+    kinds, hues = (said["found"], said["missed"]), (HUES["weights"], HUES["residual"])
+    colour = hued("kind", kinds, hues, direction="horizontal")
     tooltip = [
         alt.Tooltip("text:N", title=said["text"]),
         alt.Tooltip("score:Q", title=said["score"], format=".4f"),
@@ -111,29 +106,7 @@ def ranked_chart(
     return alt.layer(bars, labelled).properties(width="container", height=26 * len(names) + 90)
 
 
-class Tree(Protocol):
-    """The nodes to draw; see transformer_core's BeamTree."""
-
-    @property
-    def depths(self) -> np.ndarray: ...
-    @property
-    def parents(self) -> np.ndarray: ...
-    @property
-    def ranks(self) -> np.ndarray: ...
-    @property
-    def words(self) -> Sequence[str]: ...
-    @property
-    def texts(self) -> Sequence[str]: ...
-    @property
-    def log_probs(self) -> np.ndarray: ...
-    @property
-    def steps(self) -> np.ndarray: ...
-    @property
-    def scores(self) -> np.ndarray: ...
-    @property
-    def fates(self) -> Sequence[str]: ...
-    @property
-    def on_best(self) -> np.ndarray: ...
+Tree = Any  # a BeamTree, not named as a type: figures do not import the engine
 
 
 def _edges_of(tree: Tree, shown: np.ndarray, best: np.ndarray) -> Any:
@@ -189,18 +162,16 @@ def tree_chart(tree: Tree, said: Mapping[str, str], *, depth: int, start: str, w
     shown = np.flatnonzero(tree.depths <= depth)
     best = tree.on_best & whole
     most, deepest = int(tree.ranks.max()) + 1, int(tree.depths.max())
-    titles = tuple((name, said[name]) for name in ("word", "text", "step", "log_prob", "score", "chance", "fate"))
     rows = {
         "nodes": _nodes_of(tree, shown, best, said),
         "edges": _edges_of(tree, shown, best),
         "start": records(x=[(most - 1) / 2], y=[0.0], word=[start]),
     }
-    return Filled(_tree_form(titles, most, deepest), rows)
+    return Filled(_tree_form(said, most, deepest), rows)
 
 
 @form
-def _tree_form(titles: tuple[tuple[str, str], ...], most: int, deepest: int) -> Chart:
-    said = dict(titles)
+def _tree_form(said: Mapping[str, str], most: int, deepest: int) -> Chart:
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.6, most - 0.4], nice=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.4, deepest + 0.4], reverse=True, nice=False))
     tooltip = [

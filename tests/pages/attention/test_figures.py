@@ -23,14 +23,16 @@ from pages.attention.figures import (
 )
 from pages.figures.charts import rows_of
 from pages.language import strings
-from tests.helpers.figures import ATTACK, ENGLISH_WORDS
+from tests.helpers.figures import ATTACK
 
 LABELS = ("[CLS]", "good", "good", "[SEP]")
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.dirichlet(np.ones(4), 4)
 ANY = {name: name for name in ("layer", "head", "nats", "share", "query", "key", "rollout", "last", "token", "part")}
 ANY |= {name: name for name in ("heads", "tendency", "excess", "here", "sample", "broad", "here_short", "sample_short")}
-ANY |= {name: name for name in ("strongest", "change", "greatest", "points", "supports", "opposes")}
+ANY |= {
+    name: name for name in ("strongest", "change", "greatest", "points", "supports", "opposes", "row_top", "col_top")
+}
 
 
 def arcs(**changes) -> ArcsFigure:
@@ -75,22 +77,22 @@ def test_the_page_of_arcs_needs_no_network_and_no_token_becomes_markup() -> None
 
 def test_boards_show_the_arrays_they_are_given() -> None:
     board, scores = RNG.random((2, 3)), RNG.random((2, 3, 7)) - 0.5
-    entropy = entropy_board(board, board / 2, 2.0, ANY, ENGLISH_WORDS, chosen=(1, 2), version="v")
+    entropy = entropy_board(board, board / 2, 2.0, ANY, chosen=(1, 2))
     np.testing.assert_array_equal(entropy.panels[0].values, board)
     assert entropy.panels[0].scale.high == 2.0
     assert entropy.cell == (1, 2)
-    flow = flow_matrices(WEIGHTS, WEIGHTS.T, LABELS, ANY, ENGLISH_WORDS, version="v")
+    flow = flow_matrices(WEIGHTS, WEIGHTS.T, LABELS, ANY)
     assert flow.panels[0].scale == flow.panels[1].scale
     names = [f"t{place}" for place in range(7)]
     scores[..., -1] += 0.5
-    tendency = tendency_board(scores, scores / 2, names, ANY, ENGLISH_WORDS, chosen=(1, 0), version="v")
+    tendency = tendency_board(scores, scores / 2, names, ANY, chosen=(1, 0))
     assert tendency.rows.labels == ("0.0", "0.1", "0.2", "1.0", "1.1", "1.2")
     assert tendency.cell is not None
     assert tendency.cell[0] == 3
     assert tendency.panels[0].values.shape == (6, 6)
     assert tendency.panels[2].values.shape == (6, 2)
-    assert len(effect_board(board, None, ANY, ENGLISH_WORDS, chosen=(0, 0), version="v").panels) == 1
-    effect = effect_board(board, board - 0.5, ANY, ENGLISH_WORDS, chosen=(0, 0), version="v")
+    assert len(effect_board(board, None, ANY, chosen=(0, 0)).panels) == 1
+    effect = effect_board(board, board - 0.5, ANY, chosen=(0, 0))
     np.testing.assert_array_equal(effect.panels[1].values, board - 0.5)
     assert effect.panels[1].scale.low == -effect.panels[1].scale.high
 

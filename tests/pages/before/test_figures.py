@@ -15,10 +15,9 @@ from pages.before.figures import (
     word_bars,
 )
 from pages.figures.charts import rows_of, to_svg
-from pages.language import strings
 
-UI = strings("matrix", "en")
 SAID = {name: name for name in ("word", "unit", "gate", "update_gate", "reset_gate", "kept", "up", "target", "source")}
+SAID |= {name: name for name in ("row_top", "col_top")}
 TOKENS = ("[BOS]", "␣a", "␣a")
 
 
@@ -31,7 +30,7 @@ def gates() -> np.ndarray:
 def test_units_are_ordered_by_what_they_keep(sort: bool) -> None:
     values = gates()
     names = ("reset_gate", "update_gate")
-    figure = gates_figure(values, names, TOKENS, SAID, UI, kept=values[1], sort=sort, version="v")
+    figure = gates_figure(values, names, TOKENS, SAID, kept=values[1], sort=sort)
     order = [int(label) for label in figure.cols.labels]
     means = values[1].mean(0)[order]
     assert (np.diff(means) >= 0).all() if sort else order == [0, 1, 2, 3]
@@ -48,10 +47,10 @@ def test_two_models_share_the_source_and_the_words_where_they_are_the_same() -> 
     same = Looks("new", "New", weights, ("x", "y"), TOKENS)
     other = Looks("new", "New", weights, ("z", "y"), TOKENS)
     said = SAID | {"weight": "weight"}
-    figure = looks_figure([first, same], said, UI, version="v")
+    figure = looks_figure([first, same], said)
     rows, cols = figure.axes(figure.panels[1])
     assert (rows.key, cols.key) == ("target", "source")
-    figure = looks_figure([first, other], said, UI, version="v")
+    figure = looks_figure([first, other], said)
     assert figure.axes(figure.panels[1])[0].key == "new"
     figure.to_bytes()
 
@@ -70,7 +69,7 @@ def test_states_stand_in_the_order_given() -> None:
     values = np.random.default_rng(0).standard_normal((3, 4))
     order = np.array([2, 0, 3, 1])
     said = SAID | {"hidden": "hidden", "cell": "cell", "state": "state"}
-    figure = states_figure({"cell": values, "hidden": values}, TOKENS, said, UI, order=order, version="v")
+    figure = states_figure({"cell": values, "hidden": values}, TOKENS, said, order=order)
     assert [panel.id for panel in figure.panels] == ["cell", "hidden"]
     np.testing.assert_array_equal(figure.panels[0].values, values[:, order])
     assert figure.cols.labels == ("2", "0", "3", "1")

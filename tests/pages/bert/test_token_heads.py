@@ -130,7 +130,7 @@ def test_the_scripts_compute_the_same() -> None:
 def test_the_figures_hold_the_numbers() -> None:
     found = token_labels(prompt=Prompt(open_bundle("tiny-tagger"), TEXT, 64))
     strings = {"axis_token": "t", "axis_label": "l", "labels_title": "p", "axis_probability": "p"}
-    figure = labels_figure(found.tokens, found.labels, found.probabilities, strings, words("en"), version="x")
+    figure = labels_figure(found.tokens, found.labels, found.probabilities, strings)
     assert figure.panels[0].values.shape == (len(LABELS), len(found.tokens))
     spans = find_answers(bundle=open_bundle("tiny-answerer"), question="Who?", passage=TEXT, n_tokens=48, top=1)
     said = {name: name for name in ("axis_token", "axis_bounds", "bound_start", "bound_end", "axis_probability")}

@@ -32,12 +32,12 @@ WORDS, UI = strings("embeddings"), strings("matrix")
 
 def test_matrices_hold_their_values_and_printed_bounds() -> None:
     vectors = RNG.normal(size=(3, 5)).astype(np.float32)
-    figure = vectors_matrix(vectors, LABELS, WORDS, UI, version="v")
+    figure = vectors_matrix(vectors, LABELS, WORDS)
     (panel,) = figure.panels
     assert panel.values is vectors
     assert panel.scale.high == pytest.approx(np.abs(vectors).max())
     assert figure.to_bytes()
-    cosine = cosine_matrix(np.eye(3), LABELS, WORDS, UI, version="v")
+    cosine = cosine_matrix(np.eye(3), LABELS, WORDS)
     assert (cosine.panels[0].scale.low, cosine.panels[0].scale.high) == (-1.0, 1.0)
     assert cosine.rows.key == figure.rows.key
     assert cosine.link == figure.link
@@ -45,9 +45,9 @@ def test_matrices_hold_their_values_and_printed_bounds() -> None:
 
 def test_the_third_line_of_the_product_is_the_difference() -> None:
     row = RNG.normal(size=5)
-    figure = product_matrix(row, row, WORDS, UI, version="v")
+    figure = product_matrix(row, row, WORDS)
     assert not figure.panels[0].values[2].any()
-    hot = one_hot_matrix(np.eye(3)[:, :1], RNG.normal(size=(3, 5)), [7, 8, 9], LABELS, WORDS, UI, version="v")
+    hot = one_hot_matrix(np.eye(3)[:, :1], RNG.normal(size=(3, 5)), [7, 8, 9], LABELS, WORDS)
     assert hot.rows.labels[0].startswith("7")
     assert hot.to_bytes()
 

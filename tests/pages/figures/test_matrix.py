@@ -17,10 +17,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import heads_grid, one_head
-from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html, unpack
+from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html
 from pages.language import Word, strings
 from tests.helpers import PATIENCE
-from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of
+from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of, unpack
 from tests.helpers.node import in_node, needs_node
 
 
@@ -77,7 +77,7 @@ def test_exact_values_come_back_bit_for_bit():
 
 
 def test_header_holds_labels_whole_and_buffers_are_aligned():
-    payload = figure(columns=1, version="v7", cell=(1, 2)).to_bytes()
+    payload = figure(columns=1, cell=(1, 2)).to_bytes(version="v7")
     header, _ = unpack(payload)
     assert header["axes"] == [
         {"name": "query position", "labels": list(TOKENS), "key": "query position"},
@@ -291,16 +291,14 @@ def test_page_script_mounts_it():
         from pages.figures import matrix
         from pages.figures import matrix as matrix_parts
         from pages.kit.asking import Answer
-        from pages.kit.matrix import Choice, show_matrix
+        from pages.kit.matrix import show_matrix
         from tests.helpers.figures import ENGLISH_WORDS
 
         axis = matrix_parts.Axis("position", ("a", "b"))
         panel = matrix_parts.Panel("p", "", np.eye(2), matrix_parts.Scale.of("probability"))
         figure = matrix.MatrixFigure((panel,), axis, axis, ENGLISH_WORDS)
-        choice = show_matrix(
-            figure, Answer(None, np.eye, {"layer": 1}), key="m", of={"head": 2}, on_select=print, on_cell=print
-        )
-        assert choice == Choice(None, None)
+        answer = Answer(None, np.eye, {"layer": 1})
+        show_matrix(figure, answer, key="m", of={"head": 2}, on_select=print, on_cell=print)
 
     for _ in range(2):  # a second server in one process registers it anew
         ran = AppTest.from_function(script, default_timeout=PATIENCE).run()
@@ -314,16 +312,14 @@ def test_page_script_mounts_it():
 def test_heads_that_share_keys_have_one_group_and_a_window_its_edges(step: str) -> None:
     words = strings("axis", "en") | {"weight": "w", "step": step, "quantity": "w"}
     weights = np.full((2, 4, 5, 5), 0.2)
-    options: dict = {"layer": 0, "head": 1, "version": "v", "windows": [(2, None), None]}
-    grid = heads_grid(weights, TOKENS, words, ENGLISH_WORDS, groups=["a", "a", "b", "b"], **options)
+    options: dict = {"layer": 0, "head": 1, "windows": [(2, None), None]}
+    grid = heads_grid(weights, TOKENS, words, groups=["a", "a", "b", "b"], **options)
     panels = unpack(grid.to_bytes())[0]["panels"]
     assert [panel["group"] for panel in panels] == ["a", "a", "b", "b"] * 2
     assert [panel["window"] for panel in panels] == [[2, None]] * 4 + [None] * 4
     steps = vars(attention()) | {"mixture": np.ones((5, 3))}
-    one = one_head(steps | {"cap": 2.0}, TOKENS, words, ENGLISH_WORDS, title="", step=step, cell=None, version="v")
+    one = one_head(steps | {"cap": 2.0}, TOKENS, words, title="", step=step, cell=None)
     header = unpack(one.to_bytes())[0]
     assert header.get("explain", {}).get("cap") == (2.0 if step == "weights" else None)
-    bare = one_head(
-        steps | {"divisor": None}, TOKENS, words, ENGLISH_WORDS, title="", step=step, cell=None, version="v"
-    )
+    bare = one_head(steps | {"divisor": None}, TOKENS, words, title="", step=step, cell=None)
     assert bare.explain is None

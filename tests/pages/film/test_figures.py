@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pages.film.figures.film import CURVES, MOST_STEPS, FollowedMoment, coded, film_bytes, followed_bytes, thinned
+from pages.film.figures.film import CURVES, MOST_STEPS, coded, film_bytes, followed_bytes, thinned
 from tests.helpers.figures import ATTACK, clouds, followed_of, reversing
+from transformer_core.analysis.followed_text import Moment
 from transformer_core.training.runs.store.records import Curves
 
 
@@ -126,12 +127,10 @@ def test_a_followed_text_keeps_its_weights_to_half_a_code_and_its_labels():
         assert packed["xy"]["tsne"] == pytest.approx(moment.xy["tsne"])
 
 
-def test_a_followed_text_whose_labels_do_not_fit_is_refused():
+def test_a_frame_that_writes_words_of_its_own_has_their_labels():
     followed_text = followed_of(clouds(20, 2))
-    with pytest.raises(ValueError, match=r"frame 0: attention has shape .* needed \(layer, head, \*\(1, 7\)\)"):
-        replace(followed_text, tokens=["a"])
-    own = FollowedMoment(0, np.zeros((1, 1, 2, 3)), tokens=["a", "b"], key_tokens=["x", "y", "z"])
-    assert read(followed_bytes(replace(followed_text, frames=[own])))["frames"][0]["key_tokens"] == ["x", "y", "z"]
+    own = Moment(0, np.zeros((1, 1, 2, 7)), tokens=("a", "b"))
+    assert read(followed_bytes(replace(followed_text, frames=(own,))))["frames"][0]["tokens"] == ["a", "b"]
 
 
 def test_runs_without_points_have_none():

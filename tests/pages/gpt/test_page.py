@@ -25,7 +25,6 @@ from pages.kit.charts import place_of
 from pages.kit.models import open_bundle
 from pages.kit.number_format import significant
 from pages.language import words
-from tests.helpers.figures import ENGLISH_WORDS
 from tests.helpers.pages import asks, first_screen, matrices, metrics, minus, repeats, run, told
 from transformer_core.analysis.gpt.cache import kept_of_text
 from transformer_core.analysis.gpt.causality import changed_word, without_mask
@@ -345,5 +344,5 @@ def test_curves_hold_their_numbers() -> None:
 
 def test_small_moves_are_seen_beside_large_ones_and_none_stays_none() -> None:
     moves = np.array([[0.0, 1.0], [0.0, 63.0]])
-    board = moved_board(moves, None, ["a", "b"], ["a", "c"], FIGURE_WORDS, ENGLISH_WORDS, version="v")
+    board = moved_board(moves, None, ["a", "b"], ["a", "c"], FIGURE_WORDS)
     np.testing.assert_allclose(board.panels[0].values, [[0.0, 1.0], [0.0, 6.0]])

@@ -13,16 +13,20 @@ from pages.home.figures import Architecture, Thumbnail, architecture_svg, pictur
 from pages.kit.navigation import page_path
 from pages.language import words
 from tests.helpers.pages import strings
+from transformer_core.config import ModelConfig
 
-SIZES = {"vocab_size": 8000, "d_model": 128, "n_heads": 8, "d_head": 16, "d_ff": 512, "n_layers": 4, "n_classes": 2}
+SIZES: dict = {"vocab_size": 8000, "d_model": 128, "n_heads": 8, "d_ff": 512, "n_layers": 4, "n_classes": 2}
+SIZES |= {"positions": "learned", "norm_order": "pre", "pooling": "cls", "n_segments": 0}
 
 
-def drawn(language: str = "en", pages: tuple[str, ...] = ("attention",), **changes: object) -> ElementTree.Element:
+def drawn(
+    language: str = "en", pages: tuple[str, ...] = ("attention",), kind: str = "classifier", **changes: object
+) -> ElementTree.Element:
     """Draw a diagram and parse it."""
-    choices = {"n_tokens": 12, "positions": "learned", "norm_order": "pre", "pooling": "cls"} | SIZES | changes
+    model = Architecture(ModelConfig(**SIZES | changes), kind, 12)
     start = "diagram."
     strings = {key.removeprefix(start): word for key, word in words(language).items() if key.startswith(start)}
-    return ElementTree.fromstring(architecture_svg(Architecture(**choices), strings, dict.fromkeys(pages, "<b>&")))
+    return ElementTree.fromstring(architecture_svg(model, strings, dict.fromkeys(pages, "<b>&")))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -106,8 +110,8 @@ def test_all_heads_are_beside_each_other_in_two_rows() -> None:
 
 def test_pictures_stand_in_the_diagram_and_nothing_in_their_words_is_markup() -> None:
     pictures = {part: Thumbnail("data:image/png;base64,AAAA", "<b>") for part in ("tokens", "attention", "pooled")}
-    choices = {"n_tokens": 12, "positions": "learned", "norm_order": "pre", "pooling": "cls"} | SIZES
-    svg = architecture_svg(Architecture(**choices), strings("diagram"), {}, pictures)  # type: ignore[arg-type]
+    model = Architecture(ModelConfig(**SIZES), "classifier", 12)
+    svg = architecture_svg(model, strings("diagram"), {}, pictures)
     assert svg.count("<image ") == 3
     assert "<b>" not in svg
     assert "&lt;b&gt;" in svg

@@ -23,7 +23,6 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from app import LIVE
 from pages.attention import arcs
 from pages.figures.forms import units_in
-from pages.figures.matrix import unpack
 from pages.kit import component, live, matrix
 from pages.kit.models import MORE_MODELS, forget_models
 from pages.link import LIVE as ROUTED
@@ -33,6 +32,7 @@ from pages.serving.owners import owner_in, signed
 from pages.translation import translated
 from tests.helpers import nightly_but
 from tests.helpers.chats import TEMPLATES, chat_model
+from tests.helpers.figures import unpack
 from tests.helpers.live_cases import BOXES, CASES, MODELS, MOE, TEXT
 from tests.helpers.pages import finished, run
 from transformer_core.analysis.masks.codes import painted_code

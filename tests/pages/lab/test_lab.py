@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.figures.matrix import unpack
 from pages.kit.exports import rows_csv
 from pages.lab.edits import MOST_EDITS
 from pages.lab.figures import numbered, on_off_board, tables
@@ -21,7 +20,7 @@ from pages.lab.outcome import N_CONTROLS, signed_nats
 from pages.lab.script import script_of
 from pages.lab.table import Window
 from tests.helpers import ROOT, nightly_but
-from tests.helpers.figures import ENGLISH_WORDS
+from tests.helpers.figures import unpack
 from tests.helpers.made_runs import SPECS, made_run
 from tests.helpers.pages import first_screen, metrics, minus, told, told_by
 from transformer_core import load
@@ -336,14 +335,14 @@ def test_two_texts_that_are_answered_alike_are_told() -> None:
 def test_a_board_carries_what_its_clicks_mean_and_a_brush_its_number() -> None:
     words = {"layer": "layer", "head": "head", "on": "on", "alone": "alone", "quantity": "nats"}
     off = {("encoder", 0, 1), ("cross", 1, 0)}
-    board = on_off_board(np.zeros((2, 2)), "encoder", off, words, ENGLISH_WORDS, version="")
+    board = on_off_board(np.zeros((2, 2)), "encoder", off, words, {})
     header, arrays = unpack(board.to_bytes())
     names = ["cross.1.0", "encoder.0.1"]
     assert header["switches"] == {"panel": "on", "name": "lab_off", "of": "encoder", "off": names}
     assert arrays["on"].tolist() == [[1, 0], [1, 1]]
-    sides = {"rows": {"matrix": numbered(2)}, "columns": {"matrix": numbered(3)}, "filename": "matrix", "version": ""}
+    sides = {"rows": {"matrix": numbered(2)}, "columns": {"matrix": numbered(3)}, "filename": "matrix"}
     words |= {"row": "row", "column": "column"}
-    painted = tables({"matrix": np.ones((2, 3))}, words=words, ui=ENGLISH_WORDS, brush=-0.5, **sides)
+    painted = tables({"matrix": np.ones((2, 3))}, words=words, brush=-0.5, **sides)
     assert unpack(painted.to_bytes(stamp=4))[0]["paint"] == {"panel": "0", "stamp": 4, "value": -0.5}
     with pytest.raises(ValueError, match="to be brushed"):
         replace(painted, detail="quantised")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
-from pages.figures.matrix import Panel, Scale, unpack
+from pages.figures.matrix import Panel, Scale
 from pages.language import strings
 from pages.masks.figures import SERIES, batch_figure, losses, painter
-from tests.helpers.figures import ENGLISH_WORDS, TOKENS, attention, figure
+from tests.helpers.figures import TOKENS, attention, figure, unpack
 
 WORDS = strings("axis", "en") | strings("masks_figure", "en")
 MASK = np.tril(np.ones((5, 5), bool))
@@ -19,7 +19,7 @@ MASK = np.tril(np.ones((5, 5), bool))
 
 def painted(divisor: float | None = 2.0):
     explain = attention(causal=True)
-    return painter(MASK, vars(explain) | {"divisor": divisor}, TOKENS, WORDS, ENGLISH_WORDS, version="v", note="")
+    return painter(MASK, vars(explain) | {"divisor": divisor}, TOKENS, WORDS, note="")
 
 
 def test_the_painter_has_a_mask_to_paint_beside_scores_and_weights() -> None:
@@ -41,7 +41,7 @@ def test_masks_of_a_batch_stand_side_by_side_in_both_forms() -> None:
     boolean = {f"self_{name}": MASK for name in ("padding", "pairs", "causal", "both")} | {"cross": MASK[:3]}
     added = {f"added_{name.removeprefix('self_')}": np.where(mask, 0.0, -np.inf) for name, mask in boolean.items()}
     added["added_pairs"] = np.where(MASK, 0.0, -1e20)
-    drawn = batch_figure(boolean | added, TOKENS, TOKENS[:3], WORDS, ENGLISH_WORDS, version="v", note="")
+    drawn = batch_figure(boolean | added, TOKENS, TOKENS[:3], WORDS, note="")
     header, arrays = unpack(drawn.to_bytes())
     assert header["columns"] == 5
     assert [panel["scale"]["kind"] for panel in header["panels"]] == ["mask"] * 5 + ["added", "large", *["added"] * 3]

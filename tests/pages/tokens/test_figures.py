@@ -93,9 +93,9 @@ def test_the_joined_pair_stands_out_and_equal_labels_stay_apart() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_both_kinds_of_vectors_stand_beside_each_other_on_one_scale(measure: str) -> None:
-    words, ui = strings("tokens_one_hot", "en"), strings("matrix", "en") | strings("tokens_matrix", "en")
+    words = strings("tokens_one_hot", "en")
     learned = np.array([[0.5, -0.25, 1.0], [1.0, 0.0, 0.0]]) if measure == "vectors" else np.eye(2)
-    figure = one_hot_figure(np.eye(2), learned, ("a", "b"), (5, 9), words, ui, measure=measure, version="v")
+    figure = one_hot_figure(np.eye(2), learned, ("a", "b"), (5, 9), words, measure=measure)
     one_hot, right = figure.panels
     assert figure.axes(one_hot)[0] == figure.axes(right)[0]
     if measure == "vectors":

@@ -93,7 +93,7 @@ def test_bars_mark_the_written_word() -> None:
 
 def test_rows_of_a_step_have_a_line_a_head_and_their_mean() -> None:
     own, cross = np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
-    figure = step_rows(own, cross, ("[BOS]", "x"), ("a", "b", "c"), SAID, STRINGS, version="v")
+    figure = step_rows(own, cross, ("[BOS]", "x"), ("a", "b", "c"), SAID)
     assert figure.panels[0].values[-1].tolist() == [0.75, 0.25]
     assert figure.axes(figure.panels[1])[1].labels == ("a", "b", "c")
 
@@ -121,7 +121,7 @@ def test_searches_are_named_at_what_they_found() -> None:
 
 def test_the_logits_of_all_sentences_share_one_scale_and_name_what_was_read() -> None:
     logits = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 20
-    figure = toy_logits(logits, np.array([[1, 0, 0], [1, 3, 0]]), SAID, STRINGS, version="v")
+    figure = toy_logits(logits, np.array([[1, 0, 0], [1, 3, 0]]), SAID)
     assert [figure.axes(panel)[0].labels for panel in figure.panels] == [
         ("0: 1", "1: 0", "2: 0"),
         ("0: 1", "1: 3", "2: 0"),
@@ -137,6 +137,6 @@ def test_the_toy_batch_shows_a_mask_beside_its_weights() -> None:
         for part in ("mask", "weights")
     }
     ids = np.array([1, 2, 0])
-    figure = toy_attentions(arrays, ids, ids, SAID, STRINGS, filled=False, version="v", note="")
+    figure = toy_attentions(arrays, ids, ids, SAID, filled=False, note="")
     assert [panel.scale.kind for panel in figure.panels[:2]] == ["mask", "probability"]
     assert figure.axes(figure.panels[0])[0].labels == ("0: 1", "1: 2", "2: 0")
