@@ -252,7 +252,7 @@ def test_what_is_said_of_the_articles_choices_follows_from_what_was_measured(
 ) -> None:
     reached = dict.fromkeys(CHOICES, 1.0) | {"norm": alone_train, "ours": 1.0, "all": all_train}
     rows = tuple(ArticleRow(choice, 0, train, 0.7, 550) for choice, train in reached.items())
-    found = ArticleMeasured(rows, examples=1_200, tokens=128, epochs=12, command="", file="")
+    found = ArticleMeasured(rows=rows, examples=1_200, tokens=128, epochs=12, command="", file="")
     for name, sentence in zip(said, (alone(found), together(found)), strict=True):
         assert sentence.startswith(words("en")[f"article.{name}"].partition("{")[0])
 
