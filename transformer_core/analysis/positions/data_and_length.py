@@ -43,7 +43,7 @@ class DataAndLength:
 
 
 def data_and_length() -> DataAndLength:
-    """Read what was measured and is shipped; ValueError and OSError as read_beyond."""
+    """Read what was measured and is shipped; ValueError and OSError as read_shipped."""
     found = beyond_measured()
     runs = [run for run in found.runs if run.scheme in COMPARED]
     cases = sorted({(run.width, run.stories, run.characters) for run in runs})
