@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from pages.attention.chosen_head import HEAD, LAYER, show_layer_and_head
-from pages.attention.figures import ArcsFigure, Direction, to_html
+from pages.attention.figures import ArcsFigure, Direction
+from pages.figures.standalone import component_page
 from pages.kit.asking import Answer, ask
 from pages.kit.component import registered
 from pages.kit.controls import Choice, Kept, Values
@@ -77,7 +78,9 @@ def export_arcs(picture: ArcsPicture, *, title: str) -> None:
     files: Files = {
         "csv": lambda: to_csv(figure.weights, figure.labels, figure.labels).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: to_html(figure, title=title, language=chosen, caption=caption),
+        "html": lambda: component_page(
+            "arcs", figure.to_bytes(caption=caption), title=title, language=chosen, caption=caption
+        ),
     }
     offer_files(lambda: files | code_files(answer), key=picture.key, stem=figure.filename, note=t("export.note"))
 

@@ -6,7 +6,6 @@ the others, as thick as the weights. The arrays come from transformer_core.analy
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,7 +17,6 @@ from pages.figures.charts import HUES, PALETTE, Chart, hued, records, tooltips
 from pages.figures.forms import Filled, form, in_order, named
 from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, Buffers, MatrixFigure, Panel, Scale, packed
-from pages.figures.standalone import component_assets, self_contained
 
 HEIGHT = 360
 MOST_NAMED = 48
@@ -340,16 +338,3 @@ class ArcsFigure:
         names = ("labels", "glued", "source", "direction", "version", "filename")
         header = {name: getattr(self, name) for name in names}
         return packed(header | {"caption": list(caption), "key": key, "strings": dict(self.strings)}, buffers)
-
-
-def to_html(figure: ArcsFigure, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained interactive page with the figure; it loads nothing from the network.
-
-    Args:
-        title: of the page.
-        caption: lines that say what the figure is of.
-    """
-    script, style = component_assets("arcs")
-    payload = {"payload": base64.b64encode(figure.to_bytes(caption=caption)).decode()}
-    script += "\nshowArcs(document);\n"
-    return self_contained(title=title, language=language, script=script, style=style, data=payload, caption=caption)

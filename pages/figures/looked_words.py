@@ -36,7 +36,6 @@ def looked_words(
         number = f"{weight:.2f}" if weight >= FEWEST else ""
         asks = ' class="asks"' if place == query else ""
         shown = f'<bdi style="{tint}">{escape(token)}</bdi><small aria-hidden="true">{number}</small>'
-        shown = f'<bdi style="{tint}">{escape(token)}</bdi><small aria-hidden="true">{number}</small>'
         spans.append(f'<span{asks} role="listitem" title="{about}" aria-label="{about}">{shown}</span>')
     whole = "".join(spans)
     return (

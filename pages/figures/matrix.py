@@ -6,7 +6,6 @@ into a file as one self-contained page. One head's arithmetic follows Vaswani et
 
 from __future__ import annotations
 
-import base64
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -15,8 +14,6 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
-
-from pages.figures.standalone import component_assets, self_contained
 
 MOST_EXACT = 200_000  # cells of a figure that are sent in full precision
 Role = Literal["weights", "query", "key", "value", "residual", "positions"]
@@ -424,25 +421,3 @@ class MatrixFigure:
         if self.paint not in ids or self.panels[ids.index(self.paint)].scale.kind != "mask":
             masks = [panel.id for panel in self.panels if panel.scale.kind == "mask"]
             raise ValueError(f"paint={self.paint!r} must be the id of a panel that is a mask, one of {masks}")
-
-
-def to_html(
-    figure: MatrixFigure,
-    strings: Mapping[str, str] = MappingProxyType({}),
-    *,
-    title: str,
-    language: str = "en",
-    caption: Sequence[str] = (),
-) -> str:
-    """Return one self-contained page with the interactive figure in it, which needs no network.
-
-    Args:
-        strings: as of to_bytes.
-        title: of the page.
-        caption: lines that say what the figure shows.
-    """
-    script, style = component_assets("matrix")
-    payload = base64.b64encode(figure.to_bytes(strings, caption=caption)).decode()
-    script += "\nstandalone(document);\n"
-    data = {"payload": payload}
-    return self_contained(title=title, language=language, script=script, style=style, data=data, caption=caption)

@@ -71,6 +71,22 @@ def component_assets(name: str) -> tuple[str, str]:
     return script, (COMPONENTS / name / f"{name}.css").read_text(encoding="utf-8")
 
 
+def component_page(name: str, payload: bytes, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
+    """Return one self-contained page with a component in it, which needs no network.
+
+    Args:
+        name: as of component_assets; its main module has a function `standalone` that shows the payload.
+        payload: in the page as base64.
+        title: of the page.
+        language: as of self_contained.
+        caption: lines that say what is shown.
+    """
+    script, style = component_assets(name)
+    script += "\nstandalone(document);\n"
+    data = {"payload": base64.b64encode(payload).decode()}
+    return self_contained(title=title, language=language, script=script, style=style, data=data, caption=caption)
+
+
 def self_contained(
     *, title: str, language: str, script: str, style: str, data: Mapping[str, str], caption: Sequence[str] = ()
 ) -> str:

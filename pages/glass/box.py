@@ -173,7 +173,6 @@ def _keep_cell(cell: tuple[int, int] | None) -> None:
 
 
 def _figure(
-    view: View,
     part: Slice,
     name: str,
     cell: tuple[int, int],
@@ -250,7 +249,7 @@ def _glass(view: View, sites: tuple[str, ...], edits: dict[str, Edit], target_id
     )  # else the link does not say what the model reads
     values_place, formula_place = st.columns([3, 2], gap="large")
     with values_place:
-        figure = _figure(view, part, name, cell, labels, gradient)
+        figure = _figure(part, name, cell, labels, gradient)
         if follows:
             figure = replace(figure, pins_for=("glass.cell", CELL))
             _follow(view, name, part, cell, target_ids, None if slopes is None else run.loss)

@@ -19,7 +19,7 @@ import streamlit as st
 from pages.figures.charts import Shown, one_line, rows_of, to_png, to_svg
 from pages.figures.charts import to_html as chart_page
 from pages.figures.matrix import MatrixFigure
-from pages.figures.matrix import to_html as matrix_page
+from pages.figures.standalone import component_page
 from pages.kit.asking import Answer
 from pages.kit.experiment import covered
 from pages.kit.models import called
@@ -137,7 +137,9 @@ def export_matrix(figure: MatrixFigure, answer: Answer[Any], *, key: str, of: Sh
     files: Files = {
         "csv": lambda: panels_csv(figure).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: matrix_page(figure, words, title=title, language=chosen, caption=caption),
+        "html": lambda: component_page(
+            "matrix", figure.to_bytes(words, caption=caption), title=title, language=chosen, caption=caption
+        ),
     }
     offer_files(lambda: files | code_files(answer), key=key, stem=figure.filename, note=t("export.note"), title=title)
 

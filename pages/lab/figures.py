@@ -14,6 +14,7 @@ from pages.figures.heads import head_board
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale, Switches
 
 ROUNDING = 2e-6  # shares below this are float32's rounding, shown as 0
+MOST_BESIDE = 2
 
 
 def on_off_board(
@@ -55,7 +56,6 @@ def head_scatter(
     words: Mapping[str, str],
     *,
     bounds: np.ndarray | None = None,
-    named: int = 2,
 ) -> Filled:
     """Draw each head by two measures of what it does, beside the line where both agree.
 
@@ -64,9 +64,9 @@ def head_scatter(
 
     Args:
         words: across, up, head.
-        named: how many heads of each measure have their name beside them, those that count most.
     """
-    shown = sorted({place for one in (across, up) for place in np.argsort(-np.abs(one))[:named].tolist()})
+    # The heads that count most by each measure have their names beside them.
+    shown = sorted({place for one in (across, up) for place in np.argsort(-np.abs(one))[:MOST_BESIDE].tolist()})
     bounds = np.stack((up, up)) if bounds is None else bounds
     ends = [float(min(across.min(), up.min(), 0.0)), float(max(across.max(), up.max(), 0.0))]
     rows = {

@@ -1,15 +1,17 @@
 """Tokens as chips: the component, its files, and the table of all its tokens."""
 
+import json
 from typing import Any
 
 import streamlit as st
 
+from pages.figures.standalone import component_page
 from pages.kit.asking import Answer
 from pages.kit.component import registered
 from pages.kit.experiment import lazy_box
 from pages.kit.exports import Files, caption_of, code_files, offer_files, rows_csv, to_npz
 from pages.language import language, strings, t
-from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips, to_html
+from pages.tokens.figures import COLUMNS, Chips, Line, rows_of_chips
 
 
 def show_chips(text: str, lines: tuple[Line, ...], answer: Answer[Any], *, name: str) -> Chips:
@@ -30,7 +32,13 @@ def offer_chips(chips: Chips, answer: Answer[Any], *, of: str = "tokenizer") -> 
     files: Files = {
         "csv": lambda: rows_csv(rows_of_chips(chips, columns)).encode("utf-8-sig"),
         "npz": lambda: to_npz(answer.arrays),
-        "html": lambda: to_html(chips, title=title, language=chosen, caption=caption),
+        "html": lambda: component_page(
+            "chips",
+            json.dumps(chips.data(caption=caption)).encode(),
+            title=title,
+            language=chosen,
+            caption=caption,
+        ),
     }
     left, right = st.columns([1, 5])
     with left:

@@ -3,8 +3,6 @@
 Arrays come from transformer_core.analysis.words: tokenizing, merging and word_relations.
 """
 
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +13,6 @@ import numpy as np
 from pages.figures.charts import HUES, PALETTE, Chart, records, tooltips
 from pages.figures.forms import Filled, form, named
 from pages.figures.matrix import Axis, MatrixFigure, Panel, Scale
-from pages.figures.standalone import component_assets, self_contained
 
 POINTS_OF_CURVE = 60
 NEUTRAL = "#7d7887"  # stands out from white and from black alike
@@ -274,25 +271,6 @@ def rows_of_chips(chips: Chips, columns: Mapping[str, str]) -> list[dict[str, An
             values = (line.title, place, *token)
             rows.append({columns[name]: value for name, value in zip(COLUMNS, values, strict=True)})
     return rows
-
-
-def to_html(chips: Chips, *, title: str, language: str = "en", caption: Sequence[str] = ()) -> str:
-    """Return one self-contained HTML page with the interactive chips, which needs no network.
-
-    Args:
-        title: of the page.
-        caption: lines that name the model and the text.
-    """
-    script, style = component_assets("chips")
-    payload = base64.b64encode(json.dumps(chips.data(caption=caption)).encode()).decode()
-    return self_contained(
-        title=title,
-        language=language,
-        script=f"{script}\nstandalone(document);\n",
-        style=style,
-        data={"payload": payload},
-        caption=caption,
-    )
 
 
 MEASURES = ("vectors", "cosine", "distance")

@@ -252,8 +252,8 @@ export default function arcs({ data, parentElement, setStateValue }) {
   return () => release(parentElement);
 }
 
-// The one figure of a page made by to_html: its bytes are in the page as base64.
-function showArcs(page) {
+// The one figure of a page made by component_page: its bytes are in the page as base64.
+function standalone(page) {
   const place = page.getElementById("figure");
   const instance = new Arcs(place);
   instance.receive(Uint8Array.from(atob(place.dataset.payload), (letter) => letter.charCodeAt(0)), null);

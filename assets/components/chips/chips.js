@@ -185,7 +185,7 @@ export default function chips({ data, parentElement }) {
   lasting(parentElement, (place) => new Chips(place)).receive(data);
 }
 
-// The one figure of a page made by to_html: its data is in the page as base64.
+// The one figure of a page made by component_page: its data is in the page as base64.
 function standalone(page) {
   const place = page.getElementById("figure");
   const bytes = Uint8Array.from(atob(place.dataset.payload), (letter) => letter.charCodeAt(0));

@@ -330,7 +330,7 @@ export default function matrix({ data, parentElement, setStateValue }) {
   return () => release(parentElement);
 }
 
-// The one figure of a page made by to_html: its bytes are in the page as base64.
+// The one figure of a page made by component_page: its bytes are in the page as base64.
 function standalone(page) {
   const place = page.getElementById("figure");
   const data = Uint8Array.from(atob(place.dataset.payload), (letter) => letter.charCodeAt(0));

@@ -19,9 +19,9 @@ from pages.attention.figures import (
     hidden_bars,
     led_bars,
     tendency_board,
-    to_html,
 )
 from pages.figures.charts import rows_of
+from pages.figures.standalone import component_page
 from pages.language import strings
 from tests.helpers.figures import ATTACK
 
@@ -66,7 +66,7 @@ def test_arcs_that_do_not_fit_are_refused(changes: dict, message: str) -> None:
 
 
 def test_the_page_of_arcs_needs_no_network_and_no_token_becomes_markup() -> None:
-    page = to_html(arcs(labels=(ATTACK, *LABELS[1:])), title=f"A title {ATTACK}")
+    page = component_page("arcs", arcs(labels=(ATTACK, *LABELS[1:])).to_bytes(), title=f"A title {ATTACK}")
     assert ATTACK not in page
     assert page.count(html.escape(ATTACK)) == 2
     assert set(re.findall(r"https?://[^\s\"'`)]+", page)) <= {"http://www.w3.org/2000/svg"}

@@ -17,7 +17,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.figures.heads import heads_grid, one_head
-from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise, to_html
+from pages.figures.matrix import MOST_EXACT, Axis, MatrixFigure, Panel, Scale, quantise
+from pages.figures.standalone import component_page
 from pages.language import Word, strings
 from tests.helpers import PATIENCE
 from tests.helpers.figures import ATTACK, ENGLISH_WORDS, TOKENS, attention, figure, panel_of, unpack
@@ -150,7 +151,7 @@ def test_rounding_of_float32_is_no_error():
 def page() -> str:
     words = dict(ENGLISH_WORDS, masked=f"masked {ATTACK}")
     dangerous = replace(figure(title=ATTACK, note=ATTACK, quantity=ATTACK, filename=ATTACK), strings=words)
-    return to_html(dangerous, title=f"A title {ATTACK}", language='en"><script>')
+    return component_page("matrix", dangerous.to_bytes(), title=f"A title {ATTACK}", language='en"><script>')
 
 
 def test_page_has_no_text_of_a_user_as_markup(page):

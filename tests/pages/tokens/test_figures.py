@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pages.figures.charts import rows_of
+from pages.figures.standalone import component_page
 from pages.language import strings
 from pages.tokens.figures import (
     COLUMNS,
@@ -19,7 +20,6 @@ from pages.tokens.figures import (
     one_hot_figure,
     rivals_chart,
     rows_of_chips,
-    to_html,
 )
 
 HOSTILE = "<img src=x alt=smuggled></script>"
@@ -51,7 +51,7 @@ def test_every_token_is_a_row() -> None:
 
 
 def test_the_html_file_holds_the_tokens_and_none_of_their_markup() -> None:
-    page = to_html(chips(HOSTILE), title="Tokens")
+    page = component_page("chips", json.dumps(chips(HOSTILE).data()).encode(), title="Tokens")
     found = re.search(r'data-payload="([^"]+)"', page)
     assert found
     data = json.loads(base64.b64decode(found[1]))
