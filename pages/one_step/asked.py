@@ -15,7 +15,7 @@ from pages.lab.edits import narrow_name
 from pages.lab.outcome import can_answer
 from pages.language import plain, t
 from transformer_core.analysis.lab.weights import matrices_of
-from transformer_core.analysis.learning.gradients import MatrixGradient, learning_step
+from transformer_core.analysis.learning.gradients import OneGradient, learning_step
 from transformer_core.analysis.learning.steps import (
     FASTEST,
     MOST_STEPS,
@@ -126,7 +126,7 @@ def asked(view: View, values: Values | None = None) -> dict[str, Any]:
     return {"prompt": view.prompt, "answer": answer, "rule": held(RULE), "taken": held(TAKEN)}
 
 
-def chosen_weight(found: MatrixGradient, cell: tuple[int, int] | None) -> tuple[int, int]:
+def chosen_weight(found: OneGradient, cell: tuple[int, int] | None) -> tuple[int, int]:
     """Return row and column of the weight that is followed: by default that of the largest gradient."""
     return cell if cell is not None and cell[0] < found.rows and cell[1] < found.cols else found.largest
 

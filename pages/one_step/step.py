@@ -39,7 +39,7 @@ from pages.one_step.equations import equation_of
 from pages.one_step.figures import gradient_board, gradient_picture, sweep_chart
 from pages.room import Part
 from transformer_core.analysis.learning.followed import RulesCompared, compared_rules, followed_weight
-from transformer_core.analysis.learning.gradients import LearningStep, MatrixGradient, learning_step, matrix_gradient
+from transformer_core.analysis.learning.gradients import LearningStep, OneGradient, learning_step, matrix_gradient
 from transformer_core.analysis.learning.handed import beginning_of, spec_of
 from transformer_core.analysis.learning.steps import TENFOLD, After, RateSweep, after_step, rate_sweep
 from transformer_core.training.runs.errors import RunError
@@ -51,7 +51,7 @@ def _picture(view: View, values: Values) -> Live:
     """Return losses, gradients, the followed weight and, once it is measured, the loss along the step."""
     about, rate = asked(view, values), values[RATE]
     found: Answer[LearningStep] = ask_once(learning_step, **about)
-    one: Answer[MatrixGradient] = ask_once(matrix_gradient, **about, parameter=values[MATRIX])
+    one: Answer[OneGradient] = ask_once(matrix_gradient, **about, parameter=values[MATRIX])
     after: After = ask_once(after_step, **about, exponent=rate).value
     row, col = chosen_weight(one.value, values[CELL])
     weight = ask_once(followed_weight, **about, exponent=rate, parameter=values[MATRIX], row=row, col=col)
@@ -169,7 +169,7 @@ def _show_board(view: View, board: Picture) -> None:
 
 
 def _show_weight(large: Picture, formula: str) -> None:
-    found: MatrixGradient = large.answer.value
+    found: OneGradient = large.answer.value
     row, col = chosen_weight(found, CELL.read())
 
     def follow_cell(cell: tuple[int, int] | None) -> None:

@@ -12,12 +12,14 @@ from transformer_core.analysis.learning.followed import followed_weight
 from transformer_core.analysis.learning.gradients import learning_step, matrix_gradient
 from transformer_core.analysis.learning.handed import beginning_of, spec_of
 from transformer_core.analysis.learning.steps import (
+    AS_TRAINED,
     MOST_STEPS,
     RULES,
     WEIGHT_DECAY,
     After,
     RateSweep,
     after_step,
+    learner,
     lesson,
     rate_of,
     rate_sweep,
@@ -26,7 +28,8 @@ from transformer_core.analysis.learning.steps import (
 )
 from transformer_core.checkpoints import load
 from transformer_core.prompt import Prompt
-from transformer_core.training.optimizers import ADAM_BETAS, Muon
+from transformer_core.training.config import TrainConfig
+from transformer_core.training.optimizers import ADAM_BETAS, make_optimizer
 
 TAKEN, NEXT = (-6, -5), -6
 
@@ -79,15 +82,26 @@ def test_steps_by_hand_are_those_of_torch_at_their_own_rates(rule) -> None:
             torch.testing.assert_close(reached[key], weight.detach(), atol=2e-5, rtol=1e-4)
 
 
-def test_muon_moves_inner_matrices_as_the_class_of_training_does_at_that_rate() -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_a_step_is_that_of_the_optimizer_that_trains_at_that_rate(rule) -> None:
     name, text, answer = SENTIMENT
-    prompt = of(name, text)
-    found = walk(prompt, answer, "muon", ())
-    key = next(one for one in found.moved if "momentum_buffer" in found.moved[one])
-    matrix = found.before[key].clone()
-    matrix.grad = found.gradients[key]
-    Muon([matrix], learning_rate=rate_of(NEXT), weight_decay=WEIGHT_DECAY).step()
-    torch.testing.assert_close(found.at(rate_of(NEXT))[key], matrix, atol=1e-6, rtol=1e-5)
+    found = walk(of(name, text), answer, rule, (NEXT,) if rule in ("adamw", "momentum") else ())
+    weights = {key: torch.nn.Parameter(weight.clone()) for key, weight in found.before.items()}
+    model = learner(found.cases.bundle.model, weights)
+    config = TrainConfig(optimizer=AS_TRAINED[rule], learning_rate=rate_of(NEXT), weight_decay=WEIGHT_DECAY)
+    optimizer = make_optimizer(model, config)
+    for group in optimizer.param_groups if rule == "sgd" else ():
+        group["momentum"] = 0.0
+    for key, weight in model.named_parameters():
+        weight.grad = found.gradients[key]
+        if found.moments:
+            optimizer.state[weight] = {part: tensor.clone() for part, tensor in found.moments[key].items()}
+    optimizer.step()
+    reached = found.at(rate_of(NEXT))
+    for key, weight in model.named_parameters():
+        torch.testing.assert_close(reached[key], weight.detach(), atol=1e-6, rtol=1e-5)
+        for part, tensor in found.step_of(key)[1].items():
+            torch.testing.assert_close(tensor, optimizer.state[weight][part], atol=1e-7, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "text", "answer"), ASKED)

@@ -34,6 +34,11 @@ def _normalised_stream(run: Pass, scope: str) -> tuple[Tensor, dict[str, str]]:
     return run[source], {"x": source}
 
 
+def _directly(sources: dict[str, str], slope: str) -> dict[str, str]:
+    """Return a slope with respect to the stream; not to what a head maps and bends first, which nothing recorded."""
+    return {letter: slope for letter in sources if letter == "x"}
+
+
 def projected_embedding(run: Pass, scope: str) -> Computation:
     """The summed embedding, normalised where the model does so, times the matrix to the stream's width."""
     source = f"{scope}.{'norm.normalized' if run.config.embedding_norm else 'residual'}"
@@ -51,7 +56,7 @@ def mean(run: Pass, scope: str) -> Computation:
         {"d": d},
         {"sum": added_up(x)},
         sources,
-        dict.fromkeys(sources, r"\tfrac1d"),
+        _directly(sources, r"\tfrac1d"),
     )
 
 
@@ -73,7 +78,7 @@ def inverse_deviation(run: Pass, scope: str) -> Computation:
     values = {name: torch.tensor(number, dtype=torch.float64) for name, number in numbers.items()}
     centred = r"\left(x_{i,k}-\mu_i\right)"
     slope = rf"-\frac{{r_i^2}}{{(d-1)\,\sigma_i}}{centred}" if unbiased else rf"-\frac{{r_i^3}}{{d}}{centred}"
-    slopes = dict.fromkeys(sources, slope) | {r"\mu": r"0,\ \text{since}\ \sum_k(x_{i,k}-\mu_i)=0"}
+    slopes = _directly(sources, slope) | {r"\mu": r"0,\ \text{since}\ \sum_k(x_{i,k}-\mu_i)=0"}
     return Computation(
         rf"\frac{{1}}{{{inner}}}", rf"\frac{{1}}{{{filled}}}", inverse, values, {"sum": squares}, sources, slopes
     )
@@ -90,7 +95,7 @@ def inverse_root_mean_square(run: Pass, scope: str) -> Computation:
         {name: torch.tensor(number, dtype=torch.float64) for name, number in numbers.items()},
         {"sum": added_up(x.square())},
         sources,
-        dict.fromkeys(sources, r"-\frac{r_i^3}{d}\,x_{i,k}"),
+        _directly(sources, r"-\frac{r_i^3}{d}\,x_{i,k}"),
     )
 
 
@@ -106,9 +111,9 @@ def normalized(run: Pass, scope: str) -> Computation:
             lambda g, x, r: g * x * r,
             {"g": norm.weight.cpu().double(), "x": x, "r": run[inverse]},
             sources=sources | {"r": inverse},
-            slopes=dict.fromkeys(sources, "g_j\\,r_i") | {"r": r"g_j\,x_{i,j}"},
+            slopes=_directly(sources, r"g_j\,r_i") | {"r": r"g_j\,x_{i,j}"},
         )
-    slopes = dict.fromkeys(sources, r"g_j\,r_i") | {r"\mu": r"-g_j\,r_i", "r": r"g_j\left(x_{i,j}-\mu_i\right)"}
+    slopes = _directly(sources, r"g_j\,r_i") | {r"\mu": r"-g_j\,r_i", "r": r"g_j\left(x_{i,j}-\mu_i\right)"}
     sources = sources | {r"\mu": f"{scope}.mean", "r": f"{scope}.inverse_deviation"}
     values = {
         "g": norm.weight.cpu().double(),
@@ -242,7 +247,7 @@ def expert_weights(run: Pass, scope: str) -> Computation:
         return torch.where(chosen.bool(), p / total, 0.0)
 
     otherwise = (r"0\quad(<j>\notin T_{<i>})", "0")
-    slope = r"\tfrac{1}{\sum_T p}([e=f]-g_{i,e})" if sums else "1"
+    slope = r"\tfrac{1}{\sum_T p}([e=f]-g_{i,e})" if sums else "[e=f]"
     return Computation(
         symbols,
         numbers,

@@ -166,7 +166,7 @@ def _rotated(run: Pass, scope: str, role: str) -> Computation:
     a, b = rf"{letter}_{{<i>,<u>}}", rf"{letter}_{{<i>,<w>}}"
     power = "" if rotary.scaling == "none" else r"\,s_{<k>}"
     angle = rf",\quad\theta=<i>\cdot{rotary.base:g}^{{-2\cdot<k>/{dims}}}{power}"
-    grows, grown_by = ("", "") if rotary.growth == 1 else (r"g\,(", r"<grown>\cdot(")
+    grows, grown_by, times = ("", "", "") if rotary.growth == 1 else (r"g\,(", r"<grown>\cdot(", r"g\,")
     end = ")" if grows else ""
     first = first | (place >= dims)  # what does not turn is turned by 0
     return Computation(
@@ -175,7 +175,7 @@ def _rotated(run: Pass, scope: str, role: str) -> Computation:
         turned,
         {"a": x[..., u], "b": x[..., w], "theta": theta, "first": first, "grown": grown, "u": u, "w": w, "k": pair},
         sources={letter: source},
-        slopes={letter: r"\cos\theta,\ -\sin\theta\ \text{or}\ \sin\theta"},
+        slopes={letter: rf"{times}\cos\theta\ (j=k),\ -{times}\sin\theta\ (j\lt k),\ {times}\sin\theta\ (j\gt k)"},
         where=first,
         otherwise=(
             rf"{grows}{a}\sin\theta+{b}\cos\theta{end}{angle}",

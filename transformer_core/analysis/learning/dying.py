@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from transformer_core.analysis.feed_forward.other_activation import other_activation
 from transformer_core.analysis.lab.cases import Cases
-from transformer_core.analysis.learning.steps import learner, lesson, loss_of
+from transformer_core.analysis.learning.steps import learner, lesson, loss_of, weights_of
 from transformer_core.bundle import MODELS
 from transformer_core.config import ModelConfig, require_choice, require_range
 from transformer_core.layers.initialization import initialize
@@ -112,7 +112,7 @@ def dying_gradients(
     if cause == "relu":
         bundle.must_be_dense()
     cases = lesson(prompt=prompt, answer=answer)
-    model = learner(bundle.model, {name: weight.detach() for name, weight in bundle.model.named_parameters()})
+    model = learner(bundle.model, weights_of(bundle.model))
     stack, found = bundle.reader.stack, []
 
     def measure(

@@ -36,7 +36,7 @@ class Followed:
         rule: that moved it: under Muon, AdamW moves embeddings and the output matrix.
         step: the number of this step, from 1; rate: learning rate; decay: of weights.
         weight, gradient: before the step.
-        after: by the optimizer; computed: by the equation, in float64, from the numbers below.
+        after: of the whole step; computed: by the equation, in float64, from the numbers below.
         mean_before, mean: of gradients: AdamW's first moment, SGD's momentum, Muon's mean; None without any.
         square_before, square: AdamW's second moment.
         mean_decay, square_decay: AdamW's betas, or the momentum.
@@ -97,23 +97,24 @@ def followed_weight(
     require_weight(prompt, parameter, row, col)
     found, rate = walk(prompt, answer, rule, taken), rate_of(exponent)
     settings, slope = found.settings[parameter], found.gradients[parameter]
-    earlier, later = found.moments.get(parameter, {}), found.moved[parameter]
+    earlier = found.moments.get(parameter, {})
+    move, later = found.step_of(parameter, slice(row, row + 1))
 
-    def at(tensor: Tensor | None) -> float:
+    def at(tensor: Tensor | None, row: int = row) -> float:
         return 0.0 if tensor is None else float(tensor[row, col])
 
     weight, gradient, decay = at(found.before[parameter]), at(slope), settings["weight_decay"]
     kept = weight - rate * decay * weight
     numbers: dict[str, Any] = {}
     if "exp_avg" in later:
-        numbers = {"mean_before": at(earlier.get("exp_avg")), "mean": at(later["exp_avg"]), "small": settings["eps"]}
-        numbers |= {"square_before": at(earlier.get("exp_avg_sq")), "square": at(later["exp_avg_sq"])}
+        numbers = {"mean_before": at(earlier.get("exp_avg")), "mean": at(later["exp_avg"], 0), "small": settings["eps"]}
+        numbers |= {"square_before": at(earlier.get("exp_avg_sq")), "square": at(later["exp_avg_sq"], 0)}
         numbers |= dict(zip(("mean_decay", "square_decay"), settings["betas"], strict=True))
         unbiased = [numbers[part] / (1 - numbers[f"{part}_decay"] ** (len(taken) + 1)) for part in ("mean", "square")]
         computed = kept - rate * unbiased[0] / (math.sqrt(unbiased[1]) + numbers["small"])
         rule = "adamw"
     elif rule == "muon":
-        mean = later["momentum_buffer"]
+        mean = found.step_of(parameter)[1]["momentum_buffer"]
         mixed, scale = slope.lerp(mean, MUON_MOMENTUM), 0.2 * math.sqrt(max(mean.shape))
         numbers = {"mean_before": at(earlier.get("momentum_buffer")), "mean": at(mean), "mean_decay": MUON_MOMENTUM}
         numbers |= {"mixed": at(mixed), "orthogonal": at(orthogonalized(mixed)), "scale": scale}
@@ -123,9 +124,9 @@ def followed_weight(
         if momentum:
             before = at(earlier.get("momentum_buffer"))
             moved += momentum * before
-            numbers = {"mean_before": before, "mean": at(later["momentum_buffer"]), "mean_decay": momentum}
+            numbers = {"mean_before": before, "mean": at(later["momentum_buffer"], 0), "mean_decay": momentum}
         computed = weight - rate * moved
-    after = weight + rate * (at(found.after[parameter]) - weight)
+    after = weight + rate * at(move, 0)
     about = dict[str, Any](step=len(taken) + 1, rate=rate, decay=decay, weight=weight, gradient=gradient)
     return Followed(rule=rule, after=after, computed=computed, **about, **numbers)
 
@@ -157,8 +158,7 @@ def compared_rules(
     for rule in counted(RULES):
         found = walk(prompt, answer, rule, ())
         done = after_step(prompt=prompt, answer=answer, rule=rule, taken=(), exponent=exponent)
-        moved = found.after[parameter][row, col] - found.before[parameter][row, col]
-        steps.append(done.rate * float(moved))
+        steps.append(done.rate * float(found.step_of(parameter, slice(row, row + 1))[0][0, col]))
         norms.append(done.norm)
         losses.append(done.after)
     return RulesCompared(RULES, np.array(steps), np.array(norms), np.array(losses))

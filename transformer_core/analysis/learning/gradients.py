@@ -1,11 +1,9 @@
 """The gradient of every matrix of a model for one text, as pictures whose cells may stand for blocks of numbers."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from transformer_core.analysis.lab.cases import NONE
 from transformer_core.analysis.lab.weights import matrices_of, require_parameter
@@ -16,16 +14,39 @@ SMALL_ROWS = SMALL_COLS = 24  # cells of a matrix among others
 ROWS, COLS = 64, 96  # of one alone
 
 
-def pooled(matrix: Tensor, most_rows: int, most_cols: int) -> tuple[np.ndarray, np.ndarray]:
+def pooled(matrix: np.ndarray, most_rows: int, most_cols: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a matrix of at most so many cells, each the number of largest size among those it stands for.
 
     Shapes:
         matrix: (row, col); returns: the numbers, and their places in the flat matrix, both (fewer rows, fewer cols)
     """
-    block = [-(-side // most) for side, most in zip(matrix.shape, (most_rows, most_cols), strict=True)]
-    sizes = matrix.detach().abs().float()[None, None]
-    _, places = F.max_pool2d(sizes, block, ceil_mode=True, return_indices=True)  # type: ignore[misc]
-    return matrix.detach().flatten()[places[0, 0]].float().cpu().numpy(), places[0, 0].cpu().numpy()
+    (rows, cols), most = matrix.shape, (most_rows, most_cols)
+    down, across = (-(-side // fewer) for side, fewer in zip(matrix.shape, most, strict=True))
+    high, wide = -(-rows // down), -(-cols // across)  # of the picture
+    sizes = np.full((high * down, wide * across), -1.0, dtype=matrix.dtype)
+    np.abs(matrix, out=sizes[:rows, :cols])
+    blocks = sizes.reshape(high, down, wide, across).transpose(0, 2, 1, 3).reshape(high, wide, -1)
+    inside_row, inside_col = np.divmod(blocks.argmax(-1), across)
+    row, col = np.arange(high)[:, None] * down + inside_row, np.arange(wide) * across + inside_col
+    return matrix[row, col], row * cols + col
+
+
+def pooled_rows(matrix: np.ndarray, rows: np.ndarray, most_rows: int, most_cols: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same of a matrix that is 0 but for some rows.
+
+    Shapes:
+        rows: (touched,), in order
+    """
+    cols, down = matrix.shape[1], -(-len(matrix) // most_rows)
+    values, places = pooled(matrix[rows], len(rows), most_cols)  # (touched, fewer cols)
+    across = np.arange(values.shape[1])
+    first = np.arange(-(-len(matrix) // down))[:, None] * down
+    found, where = np.zeros((len(first), len(across)), matrix.dtype), first * cols + places[0] % cols
+    for block in np.unique(rows // down):
+        mine = np.flatnonzero(rows // down == block)
+        best = mine[np.abs(values[mine]).argmax(0)]
+        found[block], where[block] = values[best, across], rows[best] * cols + places[best, across] % cols
+    return found, where
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +60,6 @@ class MatrixGradient:
         name: of the parameter; rows, cols: its size.
         values: of each block the number of largest size; places: where it is, counted row after row.
         norm: Euclidean, of all numbers.
-        largest: row and column of the number of largest size.
-        zeros: the share of numbers that are exactly 0.
     """
 
     name: str
@@ -49,13 +68,28 @@ class MatrixGradient:
     values: np.ndarray
     places: np.ndarray
     norm: float
-    largest: tuple[int, int]
-    zeros: float
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """Row and column of the number of largest size."""
+        row, col = divmod(int(self.places.flat[np.abs(self.values).argmax()]), self.cols)
+        return row, col
 
     @property
     def block(self) -> tuple[int, int]:
         """How many rows and columns a cell stands for."""
         return -(-self.rows // self.values.shape[0]), -(-self.cols // self.values.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class OneGradient(MatrixGradient):
+    """The gradient of a matrix that is looked at alone.
+
+    Args:
+        zeros: the share of numbers that are exactly 0.
+    """
+
+    zeros: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,23 +122,24 @@ def learning_step(*, prompt: Prompt, answer: int | str | None, rule: Rule, taken
     return LearningStep(
         wanted=tuple(label(one) for one in wanted),
         losses=np.array(found.losses),
-        norm=float(torch.stack([slope.norm() for slope in found.gradients.values()]).norm()),
+        norm=math.hypot(*found.norms.values()),
         parameters=sum(weight.numel() for weight in found.before.values()),
         matrices=tuple(_picture(found, name, SMALL_ROWS, SMALL_COLS) for name in matrices_of(prompt.bundle.model)),
     )
 
 
 def _picture(found: Walk, name: str, rows: int, cols: int) -> MatrixGradient:
-    slope = found.gradients[name]
-    values, places = pooled(slope, rows, cols)
-    largest = divmod(int(places.flat[np.abs(values).argmax()]), slope.shape[1])
-    zeros = 1 - int(slope.count_nonzero()) / slope.numel()
-    return MatrixGradient(name, slope.shape[0], slope.shape[1], values, places, float(slope.norm()), largest, zeros)
+    slope, touched = found.gradients[name].float().cpu().numpy(), found.touched.get(name)
+    if touched is None:
+        values, places = pooled(slope, rows, cols)
+    else:
+        values, places = pooled_rows(slope, touched.cpu().numpy(), rows, cols)
+    return MatrixGradient(name, *slope.shape, values, places, found.norms[name])
 
 
 def matrix_gradient(
     *, prompt: Prompt, answer: int | str | None, rule: Rule, taken: tuple[int, ...], parameter: str
-) -> MatrixGradient:
+) -> OneGradient:
     """Return the gradient of one matrix in more cells.
 
     Args:
@@ -115,4 +150,7 @@ def matrix_gradient(
     """
     if require_parameter(prompt.bundle.model, parameter).dim() != 2:
         raise ValueError(f"parameter={parameter!r} must be a matrix")
-    return _picture(walk(prompt, answer, rule, taken), parameter, ROWS, COLS)
+    found = walk(prompt, answer, rule, taken)
+    one, slope = _picture(found, parameter, ROWS, COLS), found.gradients[parameter]
+    own = slope[found.touched.get(parameter, slice(None))]
+    return OneGradient(**vars(one), zeros=1 - int(own.count_nonzero()) / slope.numel())

@@ -26,6 +26,7 @@ from transformer_core.analysis.learning.steps import (
     rate_of,
     rate_sweep,
     walk,
+    weights_of,
 )
 from transformer_core.config import require_choice
 from transformer_core.prompt import Prompt
@@ -161,7 +162,7 @@ def moves_farther(*, prompt: Prompt, rule: str) -> Finding:
     steepest = max(matrices, key=lambda matrix: matrix.norm)
     found = walk(prompt, None, rule, ())  # type: ignore[arg-type]
     slopes = found.gradients[steepest.name].abs()
-    steps = (found.after[steepest.name] - found.before[steepest.name]).abs()
+    steps = found.move(steepest.name).abs()
     moved = slopes > 0
     middle = (slopes[moved] - slopes[moved].median()).abs().argmin()
     times = float(steps[steepest.largest] / steps[moved][middle])
@@ -269,7 +270,7 @@ def _mean_gradient(prompt: Prompt, names: tuple[str, ...]) -> Iterator[Tensor]:
     cases = measured_cases(prompt.bundle)
     total: dict[str, Tensor] = {}
     with torch.inference_mode(False), torch.enable_grad():
-        own = {name: weight.detach() for name, weight in prompt.bundle.model.named_parameters()}
+        own = weights_of(prompt.bundle.model)
         model = learner(prompt.bundle.model, own)
         weights = dict(model.named_parameters())
         for part in batches(cases):

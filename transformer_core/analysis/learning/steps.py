@@ -1,13 +1,15 @@
 """One step of learning on one text: the gradient of every weight, the optimizer's step, and the loss along it.
 
-Steps are taken by copies; the model itself is never touched. The optimizers are those of training (Kingma and Ba 2015;
-Loshchilov and Hutter 2019; Jordan et al. 2024). Departures from a run: dropout is off, the gradient is not clipped, and
-the batch is one text.
+The model itself is never touched: what a step adds is computed beside it, by the rules of the optimizers of training
+(Kingma and Ba 2015; Loshchilov and Hutter 2019; Jordan et al. 2024). Departures from a run: dropout is off, the
+gradient is not clipped, and the batch is one text.
 """
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,7 +23,7 @@ from transformer_core.config import require_choice, require_range
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
 from transformer_core.training.config import Optimizer, TrainConfig
-from transformer_core.training.optimizers import make_optimizer
+from transformer_core.training.optimizers import MUON_MOMENTUM, make_optimizer, orthogonalized
 
 Rule = Literal["adamw", "sgd", "momentum", "muon"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -33,6 +35,7 @@ SLOWEST, FASTEST = -10, 2  # rates of 10^(e/2): from 1e-5 to 10
 RATES = tuple(range(SLOWEST, FASTEST + 1))
 TENFOLD = 2  # so much more is ten times the rate
 MOST_KEPT = 256 << 20  # bytes
+MANY_ROWS = 1_000  # of a matrix of which a text may touch few
 
 
 def rate_of(exponent: int) -> float:
@@ -99,24 +102,75 @@ def loss_of(cases: Cases, output: Any) -> Tensor:
 
 
 def learner(model: nn.Module, weights: dict[str, Tensor]) -> nn.Module:
-    """Return a model with these weights, each of which can have a gradient; the model itself keeps its own."""
+    """Return a model that reads these very weights, each of which can have a gradient; the model itself stays."""
     other = with_weights(model, weights)
     return other.requires_grad_(True)
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Return a model's own weights by name, without their gradients."""
+    return {
+        name: weight.clone() if weight.is_inference() else weight.detach() for name, weight in model.named_parameters()
+    }
+
+
+State = Mapping[str, Tensor]
+
+
+def state_then(weight: Tensor, slope: Tensor, state: State, group: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Return an optimizer's state of a weight after a step; arguments as of move_at_one."""
+    if "betas" in group:  # AdamW
+        first, second = group["betas"]
+        mean, square = slope * (1 - first), slope.square() * (1 - second)
+        if "exp_avg" in state:
+            mean.add_(state["exp_avg"], alpha=first)
+            square.add_(state["exp_avg_sq"], alpha=second)
+        return {"step": state.get("step", torch.zeros(())) + 1, "exp_avg": mean, "exp_avg_sq": square}
+    if "momentum" in group:  # SGD
+        mean, kept = slope.add(weight, alpha=group["weight_decay"]), group["momentum"]
+        if not kept:
+            return {}
+    else:
+        mean, kept = slope * (1 - MUON_MOMENTUM), MUON_MOMENTUM
+    return {"momentum_buffer": mean.add_(state["momentum_buffer"], alpha=kept) if state else mean}
+
+
+def move_at_one(weight: Tensor, slope: Tensor, state: State, group: Mapping[str, Any]) -> Tensor:
+    """Return what an optimizer of training adds to a weight at the rate 1.
+
+    Shapes:
+        weight, slope, returns: the same
+
+    Args:
+        slope: the loss's gradient.
+        state: before the step; empty before the first.
+        group: the optimizer's settings of the weight.
+    """
+    decay = group["weight_decay"]
+    if "betas" in group and not state:  # both moments without their bias are those of this gradient alone
+        return (weight * -decay).addcdiv_(slope, slope.abs().add_(group["eps"]), value=-1)
+    then = state_then(weight, slope, state, group)
+    if "betas" in group:
+        first, second = (1 - beta ** float(then["step"]) for beta in group["betas"])
+        root = (then["exp_avg_sq"] / second).sqrt_().add_(group["eps"])
+        return (weight * -decay).addcdiv_(then["exp_avg"], root, value=-1 / first)
+    if "momentum" in group:
+        return -then.get("momentum_buffer", slope.add(weight, alpha=decay))
+    update = orthogonalized(slope.lerp(then["momentum_buffer"], MUON_MOMENTUM)).to(weight.dtype)
+    return (weight * -decay).add_(update, alpha=-0.2 * math.sqrt(max(weight.shape)))
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
     """Where some steps have led a copy of a model, and the next one at the rate 1.
 
-    Every rule here moves each weight along a straight line as the rate grows: the step at r leads to before +
-    r (after - before), and its moments are the same at every rate.
+    Every rule here moves each weight along a straight line as the rate grows: the step at r leads to before + r move,
+    and its moments are the same at every rate.
 
     Args:
         cases: the text and what is asked of it.
         before: weights by name; gradients: of the loss, by name.
         moments: the optimizer's state of each weight, before the step; empty before the first.
-        after: weights by name, after the optimizer's step at the rate 1.
-        moved: its state then.
         settings: of the optimizer's group that each weight is in.
         losses: at the start, and after each step taken.
     """
@@ -125,20 +179,66 @@ class Walk:
     before: dict[str, Tensor]
     gradients: dict[str, Tensor]
     moments: dict[str, dict[str, Tensor]]
-    after: dict[str, Tensor]
-    moved: dict[str, dict[str, Tensor]]
     settings: dict[str, dict[str, Any]]
     losses: tuple[float, ...]
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes."""
-        states = [tensor for state in (*self.moments.values(), *self.moved.values()) for tensor in state.values()]
-        return sum(t.nbytes for t in (*self.before.values(), *self.gradients.values(), *self.after.values(), *states))
+        """Size in bytes, but for the weights of the model itself, before the first step."""
+        own = self.before.values() if len(self.losses) > 1 else ()
+        states = [tensor for state in self.moments.values() for tensor in state.values()]
+        return sum(tensor.nbytes for tensor in (*own, *self.gradients.values(), *states))
+
+    def step_of(self, name: str, rows: slice = slice(None)) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return what the step at the rate 1 adds to these rows of a weight, and the optimizer's state of them then."""
+        state = self.moments.get(name, {})
+        part = rows if self._each_alone(name) else slice(None)
+        kept = {key: value[part] if value.dim() else value for key, value in state.items()}
+        about = self.before[name][part], self.gradients[name][part], kept, self.settings[name]
+        move, then = move_at_one(*about), state_then(*about)
+        return (move, then) if part == rows else (move[rows], {key: value[rows] for key, value in then.items()})
+
+    def _each_alone(self, name: str) -> bool:
+        """Tell whether each number of a weight is moved by its own gradient: by all rules but Muon's."""
+        return not {"betas", "momentum"}.isdisjoint(self.settings[name])
+
+    def move(self, name: str) -> Tensor:
+        """Return what the step at the rate 1 adds to a weight."""
+        with torch.inference_mode(False), torch.no_grad():
+            return move_at_one(self.before[name], self.gradients[name], self.moments.get(name, {}), self.settings[name])
+
+    def stepped(self, name: str, rate: float) -> tuple[Tensor, Tensor]:
+        """Return a weight after a step at a rate, and the Euclidean norm of that step at the rate 1."""
+        rows, weight = self.touched.get(name), self.before[name]
+        with torch.inference_mode(False), torch.no_grad():
+            if rows is None or self.moments or not self._each_alone(name):
+                move = self.move(name)
+                return weight.add(move, alpha=rate), move.norm()
+            decay, mine = self.settings[name]["weight_decay"], weight[rows]
+            move = move_at_one(mine, self.gradients[name][rows], {}, self.settings[name])
+            after = weight * (1 - rate * decay)  # as the other rows' gradient is 0, they decay and nothing else
+            after[rows] = mine.add(move, alpha=rate)
+            others = (weight.norm().square() - mine.norm().square()).clamp(min=0)
+            return after, (decay**2 * others + move.norm().square()).sqrt()
+
+    @cached_property
+    def touched(self) -> dict[str, Tensor]:
+        """Of gradients with very many rows those that are not 0: of an embedding the text's own. # (row,)"""
+        many = {name: slope for name, slope in self.gradients.items() if len(slope) >= MANY_ROWS and slope.dim() == 2}
+        found = {name: ((one.amax(1) != 0) | (one.amin(1) != 0)).nonzero()[:, 0] for name, one in many.items()}
+        return {name: rows for name, rows in found.items() if 0 < len(rows) < len(many[name]) // 2}
+
+    @cached_property
+    def norms(self) -> dict[str, float]:
+        """Euclidean norm of each gradient."""
+        own = {name: self.gradients[name][rows] for name, rows in self.touched.items()}
+        found = torch.stack([slope.norm() for slope in (self.gradients | own).values()])
+        return dict(zip(self.gradients, found.tolist(), strict=True))
 
     def at(self, rate: float) -> dict[str, Tensor]:
         """Return the weights after a step at a rate."""
-        return {name: weight.lerp(self.after[name], rate) for name, weight in self.before.items()}
+        with torch.inference_mode(False), torch.no_grad():
+            return {name: self.stepped(name, rate)[0] for name in self.before}
 
 
 _kept: LRUCache[Any, Walk] = LRUCache(MOST_KEPT, getsizeof=lambda walk: walk.nbytes)
@@ -169,12 +269,11 @@ def walk(prompt: Prompt, answer: int | str | None, rule: Rule, taken: tuple[int,
         return found
     if taken:
         earlier = walk(prompt, answer, rule, taken[:-1])
-        cases, weights = earlier.cases, earlier.at(rate_of(taken[-1]))
-        found = _from(cases, weights, earlier.moved, rule, earlier.losses)
+        moments = {name: earlier.step_of(name)[1] for name in earlier.before}
+        found = _from(earlier.cases, earlier.at(rate_of(taken[-1])), moments, rule, earlier.losses)
     else:
         cases = lesson(prompt=prompt, answer=answer)
-        weights = {name: weight.detach() for name, weight in prompt.bundle.model.named_parameters()}
-        found = _from(cases, weights, {}, rule, ())
+        found = _from(cases, weights_of(prompt.bundle.model), {}, rule, ())
     with _lock:
         if found.nbytes <= MOST_KEPT:
             _kept[key] = found
@@ -190,26 +289,17 @@ def _from(
 ) -> Walk:
     """Return the walk that goes on with these weights and moments, after the losses so far."""
     with torch.inference_mode(False), torch.enable_grad():
-        model = learner(cases.bundle.model, {name: weight.clone() for name, weight in weights.items()})
+        model = learner(cases.bundle.model, weights)
         named = dict(model.named_parameters())
         loss = loss_of(cases, model(*(ids.clone() for ids in cases.inputs)))
-        slopes = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
-        optimizer = _optimizer(model, rule)
-        for (name, weight), slope in zip(named.items(), slopes, strict=True):
-            weight.grad = torch.zeros_like(weight) if slope is None else slope
-            if name in moments:
-                optimizer.state[weight] = {part: tensor.clone() for part, tensor in moments[name].items()}
-        gradients = {name: weight.grad for name, weight in named.items() if weight.grad is not None}
-        optimizer.step()
+        slopes = torch.autograd.grad(loss, list(named.values()), allow_unused=True, materialize_grads=True)
     names = {id(weight): name for name, weight in named.items()}
-    groups = {names[id(weight)]: group for group in optimizer.param_groups for weight in group["params"]}
+    groups = {names[id(weight)]: group for group in _optimizer(model, rule).param_groups for weight in group["params"]}
     return Walk(
         cases=cases,
         before=weights,
-        gradients=gradients,
+        gradients=dict(zip(named, slopes, strict=True)),
         moments=moments,
-        after={name: weight.detach() for name, weight in named.items()},
-        moved={name: _state(optimizer, weight) for name, weight in named.items()},
         settings={name: {key: groups[name][key] for key in groups[name] if key != "params"} for name in named},
         losses=(*losses, float(loss.detach())),
     )
@@ -225,23 +315,9 @@ def _optimizer(model: nn.Module, rule: Rule) -> torch.optim.Optimizer:
     return optimizer
 
 
-def _state(optimizer: torch.optim.Optimizer, weight: Tensor) -> dict[str, Tensor]:
-    return {part: value for part, value in optimizer.state.get(weight, {}).items() if isinstance(value, Tensor)}
-
-
-def loss_at(found: Walk, rate: float, model: nn.Module | None = None) -> float:
-    """Return the loss after a step at a rate, by running the changed copy; infinite or NaN where floats end.
-
-    Args:
-        model: of learner, which is written over; by default one is made.
-    """
+def _loss_with(found: Walk, model: nn.Module) -> float:
+    """Return the loss of a changed copy; infinite or NaN where floats end."""
     with torch.no_grad():
-        weights = found.at(rate)
-        if model is None:
-            model = with_weights(found.cases.bundle.model, weights)
-        else:
-            for name, weight in model.named_parameters():
-                weight.copy_(weights[name])
         return float(loss_of(found.cases, model(*found.cases.inputs))) + 0.0  # not -0
 
 
@@ -282,9 +358,10 @@ def after_step(*, prompt: Prompt, answer: int | str | None, rule: Rule, taken: t
     """Take one more step with a copy, and run it again; the rate is rate_of(exponent), others as of walk."""
     require_range("exponent", exponent, SLOWEST, FASTEST)
     found, rate = walk(prompt, answer, rule, taken), rate_of(exponent)
-    moved = [(found.after[name] - weight).norm() for name, weight in found.before.items()]
-    norm = rate * float(torch.stack(moved).norm())
-    return After(rate, found.losses[-1], loss_at(found, rate), norm)
+    after = {name: found.stepped(name, rate) for name in found.before}
+    norm = rate * float(torch.stack([norm for _, norm in after.values()]).norm())
+    model = with_weights(found.cases.bundle.model, {name: weight for name, (weight, _) in after.items()})
+    return After(rate, found.losses[-1], _loss_with(found, model), norm)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,8 +410,13 @@ class RateSweep:
 def rate_sweep(*, prompt: Prompt, answer: int | str | None, rule: Rule, taken: tuple[int, ...]) -> RateSweep:
     """Run the copy after a step at each of RATES and at the ten times larger ones; arguments as of walk."""
     found = walk(prompt, answer, rule, taken)
+    moves = {name: found.move(name) for name in found.before}
     model = with_weights(prompt.bundle.model, {name: weight.clone() for name, weight in found.before.items()})
     exponents = np.arange(SLOWEST, FASTEST + TENFOLD + 1)
     rates = np.array([rate_of(exponent) for exponent in exponents.tolist()])
-    losses = np.array([loss_at(found, rate, model) for rate in counted(rates.tolist())])
+    losses = np.empty(len(rates))
+    for place, rate in enumerate(counted(rates.tolist())):
+        for name, weight in model.named_parameters():
+            torch.add(found.before[name], moves[name], alpha=rate, out=weight)
+        losses[place] = _loss_with(found, model)
     return RateSweep(exponents, rates, losses, found.losses[-1])
