@@ -16,11 +16,11 @@ from pages.lab.outcome import can_answer
 from pages.language import plain, t
 from transformer_core.analysis.lab.weights import matrices_of
 from transformer_core.analysis.learning.gradients import OneGradient, learning_step
+from transformer_core.analysis.learning.rules import RULES
 from transformer_core.analysis.learning.steps import (
     FASTEST,
     MOST_STEPS,
     RATES,
-    RULES,
     SLOWEST,
     lesson,
     rate_of,

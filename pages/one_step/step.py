@@ -18,6 +18,7 @@ from pages.kit.url import set_choice
 from pages.kit.verdict import Number, show_number
 from pages.kit.waiting import awaited_or_why
 from pages.language import joined, plain, section, strings, t
+from pages.link import linked
 from pages.one_step.asked import (
     CELL,
     CLASS,
@@ -44,50 +45,66 @@ from transformer_core.analysis.learning.handed import beginning_of, spec_of
 from transformer_core.analysis.learning.steps import TENFOLD, After, RateSweep, after_step, rate_sweep
 from transformer_core.training.runs.errors import RunError
 
+NUMBERS = ("one_step_before", "one_step_after", "one_step_norm", "one_step_length")
 OWN_SCALES = Switch("one_step_own", False, label="one_step.own_scales")
 
 
 def _picture(view: View, values: Values) -> Live:
-    """Return losses, gradients, the followed weight and, once it is measured, the loss along the step."""
-    about, rate = asked(view, values), values[RATE]
+    """Return gradients, losses, the followed weight and, once it is measured, the loss along the step.
+
+    A hand that types gets the gradients of a new text at once, and when it asks again what the step does.
+    """
+    about, rate, about_one = asked(view, values), values[RATE], {"parameter": values[MATRIX]}
+    shown = linked() is None or answered(matrix_gradient, **about, **about_one) is not None
     found: Answer[LearningStep] = ask_once(learning_step, **about)
-    one: Answer[OneGradient] = ask_once(matrix_gradient, **about, parameter=values[MATRIX])
-    after: After = ask_once(after_step, **about, exponent=rate).value
+    one: Answer[OneGradient] = ask_once(matrix_gradient, **about, **about_one)
     row, col = chosen_weight(one.value, values[CELL])
-    weight = ask_once(followed_weight, **about, exponent=rate, parameter=values[MATRIX], row=row, col=col)
-    words, ui = strings("one_step_matrix"), strings("matrix")
-    state = f"{about['answer']!r}|{about['rule']}|{about['taken']}|{view.encoding.text}|{values[OWN_SCALES]}"
-    board = gradient_board(
-        found.value.matrices,
-        [shortest(view, matrix.name) for matrix in found.value.matrices],
-        words,
-        ui,
-        selected=values[MATRIX],
-        own=values[OWN_SCALES],
-        version=state,
-    )
-    large = gradient_picture(
-        one.value, short(view, values[MATRIX]), words, ui, cell=(row, col), version=f"{state}|{values[MATRIX]}"
-    )
+    pictures, numbers = _pictures(view, values, found, one, (row, col)), _numbers(found.value)
+    if not shown:
+        return Live(pictures=pictures, numbers=numbers, more=True)
+    after: After = ask_once(after_step, **about, exponent=rate).value
+    weight = ask_once(followed_weight, **about, exponent=rate, **about_one, row=row, col=col)
     return Live(
-        pictures=(
-            Picture("one_step_board", board, found, pins=False),
-            Picture("one_step_matrix", large, one, pins=False),
-        ),
-        numbers=_numbers(found.value, after),
+        pictures=pictures,
+        numbers=numbers | _numbers_after(after),
         lines={"one_step_judged": _judged(after)},
         formulas={"one_step_weight": equation_of(weight.value)},
         drawings=_drawings(answered(rate_sweep, **about), about, rate),
     )
 
 
-def _numbers(found: LearningStep, after: After) -> dict[str, Number]:
+def _pictures(
+    view: View, values: Values, found: Answer[LearningStep], one: Answer[OneGradient], cell: tuple[int, int]
+) -> tuple[Picture, Picture]:
+    """Return the gradient of every matrix, and that of the chosen one with its weight."""
+    words, ui, matrices = strings("one_step_matrix"), strings("matrix"), found.value.matrices
+    about = found.arguments
+    state = f"{about['answer']!r}|{about['rule']}|{about['taken']}|{view.encoding.text}|{values[OWN_SCALES]}"
+    board = gradient_board(
+        matrices,
+        [shortest(view, matrix.name) for matrix in matrices],
+        words,
+        ui,
+        selected=values[MATRIX],
+        own=values[OWN_SCALES],
+        version=state,
+    )
+    name = short(view, values[MATRIX])
+    large = gradient_picture(one.value, name, words, ui, cell=cell, version=f"{state}|{values[MATRIX]}")
+    return Picture("one_step_board", board, found, pins=False), Picture("one_step_matrix", large, one, pins=False)
+
+
+def _numbers(found: LearningStep) -> dict[str, Number]:
+    norm = t("one_step.norm_help", count=f"{found.parameters:,}")
     return {
-        "one_step_before": Number(t("one_step.before"), f"{after.before:.4f}", t("one_step.before_help")),
+        "one_step_before": Number(t("one_step.before"), f"{found.losses[-1]:.4f}", t("one_step.before_help")),
+        "one_step_norm": Number(t("one_step.norm"), significant(found.norm, 3), norm),
+    }
+
+
+def _numbers_after(after: After) -> dict[str, Number]:
+    return {
         "one_step_after": Number(t("one_step.after"), _loss(after.after), t("one_step.after_help")),
-        "one_step_norm": Number(
-            t("one_step.norm"), significant(found.norm, 3), t("one_step.norm_help", count=f"{found.parameters:,}")
-        ),
         "one_step_length": Number(t("one_step.length"), significant(after.norm, 3), t("one_step.length_help")),
     }
 
@@ -133,8 +150,8 @@ def _show(view: View) -> None:
     numbers_place, board_place = st.columns([1, 3], gap="large")
     with numbers_place:
         show_steps(view)
-        for name, number in live.numbers.items():
-            show_number(name, number)
+        for name in NUMBERS:
+            show_number(name, live.numbers[name])
         show_lines("one_step_judged", live.lines["one_step_judged"])
         _show_taken(board.answer.value)
     with board_place:

@@ -11,11 +11,9 @@ from transformer_core.analysis.learning.dying import ORDERS, dying_gradients
 from transformer_core.analysis.learning.followed import followed_weight
 from transformer_core.analysis.learning.gradients import learning_step, matrix_gradient
 from transformer_core.analysis.learning.handed import beginning_of, spec_of
+from transformer_core.analysis.learning.rules import AS_TRAINED, RULES, WEIGHT_DECAY
 from transformer_core.analysis.learning.steps import (
-    AS_TRAINED,
     MOST_STEPS,
-    RULES,
-    WEIGHT_DECAY,
     After,
     RateSweep,
     after_step,

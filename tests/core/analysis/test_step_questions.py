@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.analysis.lab.text_sets import measured_cases
-from transformer_core.analysis.learning.steps import WEIGHT_DECAY
+from transformer_core.analysis.learning.rules import WEIGHT_DECAY
 from transformer_core.analysis.questions import QUESTIONS
 from transformer_core.checkpoints import load
 from transformer_core.probe import Probe

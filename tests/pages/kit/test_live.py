@@ -116,7 +116,8 @@ def test_the_route_and_the_page_bring_the_same_bytes_and_numbers(
     assert set(header["formulas"].values()) <= {element.value.strip("$\n") for element in app.latex}
     for name, verdict in header["verdicts"].items():
         assert live.Verdict(**verdict).html(name) in shown
-    assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random"}
+    of_step = {f"one_step_{name}" for name in ("before", "after", "norm", "length")}
+    assert set(header["numbers"]) <= {"masks_change", "masks_reach", "lab_ln", "lab_change", "lab_random", *of_step}
     for number in header["numbers"].values():
         assert f">{number['value']}</div>" in shown
 

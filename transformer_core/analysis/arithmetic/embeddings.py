@@ -83,13 +83,14 @@ def scaled_embedding(run: Pass, scope: str) -> Computation:
     source = f"{scope}.token_embedding"
     x = run[source]
     d = torch.tensor(float(x.shape[-1]))
+    root = r"\sqrt{d_{model}}" if x.shape[-1] == run.config.d_model else r"\sqrt{d_e}"  # factorised
     return Computation(
-        r"\sqrt{d_{model}}\cdot e_{<i>,<j>}",
+        rf"{root}\cdot e_{{<i>,<j>}}",
         r"\sqrt{<d>}\cdot<x>",
         lambda x, d: x * torch.sqrt(d.double()),
         {"x": x, "d": d},
         sources={"e": source},
-        slopes={"e": r"\sqrt{d_{model}}"},
+        slopes={"e": root},
     )
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from torch import Tensor
 
 from transformer_core.analysis.lab.weights import require_parameter
-from transformer_core.analysis.learning.steps import RULES, Rule, after_step, rate_of, walk
+from transformer_core.analysis.learning.rules import RULES, Rule
+from transformer_core.analysis.learning.steps import after_step, rate_of, walk
 from transformer_core.config import require_index
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_core.analysis.lab.cases import NONE
-from transformer_core.analysis.lab.weights import matrices_of, require_parameter
-from transformer_core.analysis.learning.steps import Rule, Walk, walk
+from transformer_core.analysis.lab.weights import require_parameter
+from transformer_core.analysis.learning.rules import Rule
+from transformer_core.analysis.learning.steps import Walk, walk
 from transformer_core.prompt import Prompt
 
 SMALL_ROWS = SMALL_COLS = 24  # cells of a matrix among others
@@ -116,6 +117,7 @@ class LearningStep:
 def learning_step(*, prompt: Prompt, answer: int | str | None, rule: Rule, taken: tuple[int, ...]) -> LearningStep:
     """Backpropagate the loss of a text and return the gradient of every matrix; arguments as of walk."""
     found = walk(prompt, answer, rule, taken)
+    names = [name for name, slope in found.gradients.items() if slope.dim() == 2]
     cases, reader = found.cases, prompt.bundle.reader
     wanted = cases.answers[0][cases.answers[0] != NONE].tolist()
     label = reader.label if reader.asks != "words" else prompt.bundle.of_target.label_of
@@ -124,7 +126,7 @@ def learning_step(*, prompt: Prompt, answer: int | str | None, rule: Rule, taken
         losses=np.array(found.losses),
         norm=math.hypot(*found.norms.values()),
         parameters=sum(weight.numel() for weight in found.before.values()),
-        matrices=tuple(_picture(found, name, SMALL_ROWS, SMALL_COLS) for name in matrices_of(prompt.bundle.model)),
+        matrices=tuple(_picture(found, name, SMALL_ROWS, SMALL_COLS) for name in names),
     )
 
 

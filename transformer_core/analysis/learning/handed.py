@@ -5,7 +5,8 @@ from typing import Any
 
 from transformer_core.analysis.lab.healing import FRAMES, POINTS, STEPS, built_in
 from transformer_core.analysis.lab.weights import with_weights
-from transformer_core.analysis.learning.steps import AS_TRAINED, WEIGHT_DECAY, Rule, rate_of, walk
+from transformer_core.analysis.learning.rules import AS_TRAINED, WEIGHT_DECAY, Rule
+from transformer_core.analysis.learning.steps import rate_of, walk
 from transformer_core.bundle import Bundle
 from transformer_core.config import ModelConfig
 from transformer_core.prompt import Prompt

@@ -16,9 +16,9 @@ from transformer_core.analysis.lab.text_sets import measured_cases
 from transformer_core.analysis.lab.weights import with_weights
 from transformer_core.analysis.learning.dying import ORDERS, dying_gradients
 from transformer_core.analysis.learning.gradients import learning_step
+from transformer_core.analysis.learning.rules import RULES
 from transformer_core.analysis.learning.steps import (
     MOST_STEPS,
-    RULES,
     TENFOLD,
     after_step,
     learner,

@@ -7,10 +7,10 @@ gradient is not clipped, and the batch is one text.
 
 import math
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import weakref
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,16 +19,11 @@ from torch import Tensor, nn
 
 from transformer_core.analysis.lab.cases import NONE, Cases, answers_of, one_case, with_answers
 from transformer_core.analysis.lab.weights import with_weights
+from transformer_core.analysis.learning.rules import RULES, Rule, move_at_one, optimizer_of, state_then
 from transformer_core.config import require_choice, require_range
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
-from transformer_core.training.config import Optimizer, TrainConfig
-from transformer_core.training.optimizers import MUON_MOMENTUM, make_optimizer, orthogonalized
 
-Rule = Literal["adamw", "sgd", "momentum", "muon"]
-RULES: tuple[Rule, ...] = get_args(Rule)
-AS_TRAINED: dict[Rule, Optimizer] = {"adamw": "adamw", "sgd": "sgd", "momentum": "sgd", "muon": "muon"}
-WEIGHT_DECAY = TrainConfig().weight_decay
 MOST_STEPS, MOST_TARGET = 10, 8  # steps by hand; tokens after a text
 MOST_PARAMETERS = 12_000_000  # a step holds a model six times
 SLOWEST, FASTEST = -10, 2  # rates of 10^(e/2): from 1e-5 to 10
@@ -112,52 +107,6 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return {
         name: weight.clone() if weight.is_inference() else weight.detach() for name, weight in model.named_parameters()
     }
-
-
-State = Mapping[str, Tensor]
-
-
-def state_then(weight: Tensor, slope: Tensor, state: State, group: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return an optimizer's state of a weight after a step; arguments as of move_at_one."""
-    if "betas" in group:  # AdamW
-        first, second = group["betas"]
-        mean, square = slope * (1 - first), slope.square() * (1 - second)
-        if "exp_avg" in state:
-            mean.add_(state["exp_avg"], alpha=first)
-            square.add_(state["exp_avg_sq"], alpha=second)
-        return {"step": state.get("step", torch.zeros(())) + 1, "exp_avg": mean, "exp_avg_sq": square}
-    if "momentum" in group:  # SGD
-        mean, kept = slope.add(weight, alpha=group["weight_decay"]), group["momentum"]
-        if not kept:
-            return {}
-    else:
-        mean, kept = slope * (1 - MUON_MOMENTUM), MUON_MOMENTUM
-    return {"momentum_buffer": mean.add_(state["momentum_buffer"], alpha=kept) if state else mean}
-
-
-def move_at_one(weight: Tensor, slope: Tensor, state: State, group: Mapping[str, Any]) -> Tensor:
-    """Return what an optimizer of training adds to a weight at the rate 1.
-
-    Shapes:
-        weight, slope, returns: the same
-
-    Args:
-        slope: the loss's gradient.
-        state: before the step; empty before the first.
-        group: the optimizer's settings of the weight.
-    """
-    decay = group["weight_decay"]
-    if "betas" in group and not state:  # both moments without their bias are those of this gradient alone
-        return (weight * -decay).addcdiv_(slope, slope.abs().add_(group["eps"]), value=-1)
-    then = state_then(weight, slope, state, group)
-    if "betas" in group:
-        first, second = (1 - beta ** float(then["step"]) for beta in group["betas"])
-        root = (then["exp_avg_sq"] / second).sqrt_().add_(group["eps"])
-        return (weight * -decay).addcdiv_(then["exp_avg"], root, value=-1 / first)
-    if "momentum" in group:
-        return -then.get("momentum_buffer", slope.add(weight, alpha=decay))
-    update = orthogonalized(slope.lerp(then["momentum_buffer"], MUON_MOMENTUM)).to(weight.dtype)
-    return (weight * -decay).add_(update, alpha=-0.2 * math.sqrt(max(weight.shape)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,49 +219,63 @@ def walk(prompt: Prompt, answer: int | str | None, rule: Rule, taken: tuple[int,
     if taken:
         earlier = walk(prompt, answer, rule, taken[:-1])
         moments = {name: earlier.step_of(name)[1] for name in earlier.before}
-        found = _from(earlier.cases, earlier.at(rate_of(taken[-1])), moments, rule, earlier.losses)
+        with torch.inference_mode(False):
+            learning = _Learning.of(prompt.bundle.model, earlier.at(rate_of(taken[-1])))
+        found = _from(earlier.cases, learning, moments, rule, earlier.losses)
     else:
         cases = lesson(prompt=prompt, answer=answer)
-        found = _from(cases, weights_of(prompt.bundle.model), {}, rule, ())
+        found = _from(cases, _with_own(prompt.bundle.model), {}, rule, ())
     with _lock:
         if found.nbytes <= MOST_KEPT:
             _kept[key] = found
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Learning:
+    """A model that reads some weights, its parameters by name, and the optimizer's settings of each, by rule."""
+
+    model: nn.Module
+    named: dict[str, Tensor]
+    settings: dict[Rule, dict[str, dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: nn.Module, weights: dict[str, Tensor]) -> "_Learning":
+        other = learner(model, weights)
+        return cls(other, dict(other.named_parameters()))
+
+    def settings_of(self, rule: Rule) -> dict[str, dict[str, Any]]:
+        if rule not in self.settings:
+            names = {id(weight): name for name, weight in self.named.items()}
+            groups = optimizer_of(self.model, rule).param_groups
+            kept = [({key: group[key] for key in group if key != "params"}, group["params"]) for group in groups]
+            self.settings[rule] = {names[id(weight)]: group for group, weights in kept for weight in weights}
+        return self.settings[rule]
+
+
+_learning: weakref.WeakKeyDictionary[nn.Module, _Learning] = weakref.WeakKeyDictionary()  # with the model's own weights
+
+
+def _with_own(model: nn.Module) -> _Learning:
+    with torch.inference_mode(False):
+        return _learning.get(model) or _learning.setdefault(model, _Learning.of(model, weights_of(model)))
+
+
 def _from(
-    cases: Cases,
-    weights: dict[str, Tensor],
-    moments: dict[str, dict[str, Tensor]],
-    rule: Rule,
-    losses: tuple[float, ...],
+    cases: Cases, learning: _Learning, moments: dict[str, dict[str, Tensor]], rule: Rule, losses: tuple[float, ...]
 ) -> Walk:
     """Return the walk that goes on with these weights and moments, after the losses so far."""
     with torch.inference_mode(False), torch.enable_grad():
-        model = learner(cases.bundle.model, weights)
-        named = dict(model.named_parameters())
-        loss = loss_of(cases, model(*(ids.clone() for ids in cases.inputs)))
-        slopes = torch.autograd.grad(loss, list(named.values()), allow_unused=True, materialize_grads=True)
-    names = {id(weight): name for name, weight in named.items()}
-    groups = {names[id(weight)]: group for group in _optimizer(model, rule).param_groups for weight in group["params"]}
+        loss = loss_of(cases, learning.model(*(ids.clone() for ids in cases.inputs)))
+        slopes = torch.autograd.grad(loss, list(learning.named.values()), allow_unused=True, materialize_grads=True)
     return Walk(
         cases=cases,
-        before=weights,
-        gradients=dict(zip(named, slopes, strict=True)),
+        before={name: weight.detach() for name, weight in learning.named.items()},
+        gradients=dict(zip(learning.named, slopes, strict=True)),
         moments=moments,
-        settings={name: {key: groups[name][key] for key in groups[name] if key != "params"} for name in named},
+        settings=learning.settings_of(rule),
         losses=(*losses, float(loss.detach())),
     )
-
-
-def _optimizer(model: nn.Module, rule: Rule) -> torch.optim.Optimizer:
-    """Return training's own optimizer at the rate 1; plain SGD is its SGD without momentum."""
-    config = TrainConfig(optimizer=AS_TRAINED[rule], learning_rate=1.0, weight_decay=WEIGHT_DECAY)
-    optimizer = make_optimizer(model, config)
-    if rule == "sgd":
-        for group in optimizer.param_groups:
-            group["momentum"] = 0.0
-    return optimizer
 
 
 def _loss_with(found: Walk, model: nn.Module) -> float:
