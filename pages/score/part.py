@@ -22,7 +22,7 @@ from pages.score.names import answer_name, asked_name, by_stage, inner_names, ki
 from transformer_core.analysis.lab.cases import answer_of
 from transformer_core.analysis.stream.asked_score import ALONE, RUNNER_UP
 from transformer_core.analysis.stream.opened_part import Opening
-from transformer_core.analysis.stream.score_sum import ScoreSum, score_sum
+from transformer_core.analysis.stream.score_sum import ScoreSum, likeliest, score_sum
 
 CODE = re.compile(r"layer\d{1,3}\.[a-z_]{1,20}(\.[a-z]{1,10}\d{0,6}){0,2}", re.ASCII)
 AGAINST = {"runner": RUNNER_UP, "alone": ALONE}
@@ -85,8 +85,8 @@ class Score:
         asked = self.asked(view)
         if asked is None:
             return {"0": ""}
-        found = ask_once(score_sum, **asked).value
-        named = zip(found.likeliest.tolist(), found.labels, strict=True)
+        found = ask_once(likeliest, **asked).value
+        named = zip(found.numbers.tolist(), found.labels, strict=True)
         return {str(number): answer_name(view, label) for number, label in named}
 
     def _others(self, view: View) -> dict[str, str]:

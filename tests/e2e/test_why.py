@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.helpers.browser import settle, visit
 from tests.helpers.engine import shipped
 from tests.helpers.reading import wait_link
-from transformer_core.analysis.stream.score_sum import ScoreSum, score_sum
+from transformer_core.analysis.stream.score_sum import ScoreSum, likeliest, score_sum
 from transformer_core.prompt import Prompt
 
 TEXT = "Once upon a time, there was a little dog who loved to"
@@ -33,7 +33,7 @@ def strongest(of: ScoreSum, kind: str) -> str:
 
 @pytest.mark.nightly
 def test_a_word_is_chosen_and_its_parts_are_opened_one_in_another_and_back(page: Page, address: str) -> None:
-    second = found(answer=int(found().likeliest[1]))
+    second = found(likeliest(prompt=Prompt(shipped("gpt"), TEXT, 64)).numbers[1].item())
     visit(page, address, "gpt", gpt_part="why", text=TEXT, score_word=str(second.answer))
     shows(page, second.total)
     head, layer = strongest(second, "head"), strongest(second, "feed_forward")

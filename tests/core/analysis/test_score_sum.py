@@ -11,7 +11,7 @@ from tests.helpers.engine import READ_BY, TODAY, made, shipped
 from transformer_core.analysis.bert.masked_words import hidden_text
 from transformer_core.analysis.outcome import read
 from transformer_core.analysis.stream.asked_score import ALONE
-from transformer_core.analysis.stream.score_sum import ScoreSum, score_sum
+from transformer_core.analysis.stream.score_sum import ScoreSum, likeliest, score_sum
 from transformer_core.analysis.stream.score_without import compared, score_without, score_without_each
 from transformer_core.analysis.translation.greedy_steps import written_greedily
 from transformer_core.bundle import MODELS, Bundle
@@ -108,7 +108,7 @@ def test_the_parts_add_up_to_the_score_of_a_shipped_model(name: str) -> None:
         about |= {"target_ids": written.token_ids[:-1], "place": 3}
     check_openings(about, 1e-4)
     alone = score_sum(**about, against=ALONE)
-    second = score_sum(**about, answer=int(alone.likeliest[1]), against=ALONE)
+    second = score_sum(**about, answer=int(likeliest(**about).numbers[1]), against=ALONE)
     check(alone, 1e-4)
     assert score_sum(**about).total == pytest.approx(alone.total - second.total, abs=1e-4)
 
@@ -133,7 +133,9 @@ def test_the_score_is_the_models_own_and_a_cap_is_said(kind: str, name: str) -> 
     about = asked(kind, **CONFIGS[name])
     found, scores = score_sum(**about), model_scores(about)
     assert found.logit == pytest.approx(float(scores[found.answer] - scores[found.against]), abs=1e-5)
-    assert found.likeliest.tolist() == scores.topk(len(found.likeliest)).indices.tolist()
+    first = likeliest(**about)
+    assert first.numbers.tolist() == scores.topk(len(first.numbers)).indices.tolist()
+    assert first.labels[:2] == (found.label, found.against_label)
     capped = name == "gemma2" and kind != "classifier"
     assert (found.cap == 3.0) == capped
     assert (abs(found.score - found.logit) > 1e-3) == capped

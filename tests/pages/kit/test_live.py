@@ -354,3 +354,16 @@ def test_a_server_that_stops_begins_nothing_more() -> None:
         return await asyncio.gather(*asked, ask(lane, held))
 
     assert finished(stop()) == [True, False, False, False]
+
+
+def test_what_a_step_does_comes_after_the_gradients_of_a_new_text(client: TestClient) -> None:
+    link = asked("one_step", "step", {"text": "A text that nobody has asked of before."})
+    (first, drawn), (second, again) = (
+        pictures_in(client.get("/live/one_step/step", params=link).content) for _ in range(2)
+    )
+    assert first["more"]
+    assert not second["more"]
+    assert drawn == again
+    assert first["numbers"].items() < second["numbers"].items()
+    assert not first["formulas"]
+    assert second["formulas"]

@@ -136,7 +136,7 @@ def _picture(found: Walk, name: str, rows: int, cols: int) -> MatrixGradient:
         values, places = pooled(slope, rows, cols)
     else:
         values, places = pooled_rows(slope, touched.cpu().numpy(), rows, cols)
-    return MatrixGradient(name, *slope.shape, values, places, found.norms[name])
+    return MatrixGradient(name, slope.shape[0], slope.shape[1], values, places, found.norms[name])
 
 
 def matrix_gradient(

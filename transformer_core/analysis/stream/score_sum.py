@@ -4,13 +4,15 @@ Direct logit attribution (Elhage et al. 2021); what is held on the way stands in
 this text, and does not say what the score would be without a part, which score_without.py measures.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_core.analysis.stream.asked_score import RUNNER_UP, asked_score, place_of
+from transformer_core.analysis.stream.asked_score import ALONE, RUNNER_UP, asked_score, place_of
 from transformer_core.analysis.stream.carried_back import carried_back
 from transformer_core.analysis.stream.opened_part import Opening, number_in, opening_of, pieces_of
+from transformer_core.bundle import Bundle
 from transformer_core.prompt import Prompt
 from transformer_core.wiring import SUBLAYERS
 
@@ -20,11 +22,11 @@ class ScoreSum:
     """A score, or the difference of two, as a sum.
 
     Shapes:
-        values: (part,); likeliest, scores: (answer,), the answers with the highest scores, as the model gives them
+        values: (part,)
 
     Args:
         answer, against: numbers of the classes or tokens; against is None where one score is looked at.
-        label, against_label: their names; labels: of the likeliest.
+        label, against_label: their names.
         names: codes of the parts, such as ``embedding.token``, ``layer0.self_attention.head2``,
             ``layer0.feed_forward``, ``layer0.feed_forward.output_bias`` and ``output.bias``.
         total: the sum of values; score: the model's own number, before a cap; logit: after it, which is the same
@@ -38,9 +40,6 @@ class ScoreSum:
     against: int | None
     label: str
     against_label: str
-    likeliest: np.ndarray
-    labels: tuple[str, ...]
-    scores: np.ndarray
     names: tuple[str, ...]
     values: np.ndarray
     total: float
@@ -55,6 +54,34 @@ class ScoreSum:
     def difference(self) -> float:
         """total - score."""
         return self.total - self.score
+
+
+@dataclass(frozen=True, eq=False)
+class Likeliest:
+    """The answers with the highest scores.
+
+    Shapes:
+        numbers: (answer,), of classes or tokens
+
+    Args:
+        labels: their names.
+    """
+
+    numbers: np.ndarray
+    labels: tuple[str, ...]
+
+
+def likeliest(
+    *, prompt: Prompt, place: int | None = None, hidden: tuple[int, ...] = (), target_ids: tuple[int, ...] = ()
+) -> Likeliest:
+    """Return the answers with the highest scores; arguments as of score_sum, whose pass this is."""
+    at = place_of(prompt, place, hidden, target_ids)
+    found = asked_score(at, answer=None, against=ALONE).likeliest
+    return Likeliest(np.array(found), tuple(map(_label_of(at.bundle), found)))
+
+
+def _label_of(bundle: Bundle) -> Callable[[int], str]:
+    return bundle.of_target.label_of if bundle.kind == "translation" else bundle.reader.label
 
 
 def opened_by(code: str) -> tuple[str, ...]:
@@ -101,15 +128,12 @@ def score_sum(
     names = tuple(sorted(walk.shares, key=_in_order))
     values = np.array([walk.shares[name] for name in names])
     scores, (first, *others) = asked.scored.scores, asked.signs
-    label = at.bundle.of_target.label_of if at.bundle.kind == "translation" else at.bundle.reader.label
+    label = _label_of(at.bundle)
     return ScoreSum(
         answer=first,
         against=others[0] if others else None,
         label=label(first),
         against_label=label(others[0]) if others else "",
-        likeliest=np.array(asked.likeliest),
-        labels=tuple(map(label, asked.likeliest)),
-        scores=scores[list(asked.likeliest)].double().numpy(),
         names=names,
         values=values,
         total=float(values.sum()),
