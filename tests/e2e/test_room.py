@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from pages.hall.two_rooms import read_room
 from pages.language import words
 from tests.helpers.browser import download, rest
 from tests.helpers.hall import (
@@ -163,6 +164,7 @@ def test_the_file_of_a_room_has_the_classs_answers_and_no_markup_of_theirs(
     first.get_by_role("button").click()
     expect(first.locator("li b").first).to_have_text("100% (1)")
     expect(at_home.locator("article").nth(1).locator(".quiet")).to_contain_text("train?")
+    assert MARKUP in [row["answer"] for row in read_room(file.read_bytes())]
 
 
 @pytest.mark.nightly
