@@ -11,16 +11,19 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
 from pages.hall.parts import shown_of
-from pages.hall.rooms import STAGES, Rooms, RoomState, rooms_file
+from pages.hall.rooms import STAGES, Rooms, RoomState
 from pages.hall.scene_words import scene_in_words
 from pages.link import below_base
 from pages.serving.limits import limits
+from transformer_core.kept import kept_at
 
+FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 MOST_TEXTS = 200
 SECONDS_BETWEEN_COUNTS, SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_BEATS = 0.2, 0.1, 15.0
 SECONDS_BETWEEN_READINGS = 0.4  # of what is being computed for a scene
@@ -28,6 +31,11 @@ SECONDS_BETWEEN_COUNTS_OF_PHONES = 1.0  # there are hundreds
 Body = dict[str, Any]
 _live: dict[str, "Live"] = {}
 _looking: list[asyncio.Task[None]] = []  # the one that looks for what other processes have changed
+
+
+def rooms_file() -> Path:
+    """Return where the rooms are kept."""
+    return kept_at(FILE, "rooms.sqlite3")
 
 
 @cache
@@ -66,16 +74,19 @@ class Told(NamedTuple):
     pending: bool = False
 
 
+KINDS = Told._fields[:2]  # of listeners
+
+
 class Live:
     """A room that somebody listens to: its state as it was last told, and those who wait for the next one."""
 
     def __init__(self, code: str) -> None:
         self.code = code
-        self.phones = self.listeners = self.version = 0
+        self.phones = self.listeners = 0
         self.told: Told | None = None
         self.closed = self._ended = False
         self.loop = asyncio.get_running_loop()
-        self._next: asyncio.Future[None] = self.loop.create_future()
+        self._next = {kind: self.loop.create_future() for kind in KINDS}
         self._wanted, self._at_once = asyncio.Event(), asyncio.Event()
         self._phones_wait_until = 0.0  # for counts alone
         self._teller = asyncio.create_task(self._tell())
@@ -90,25 +101,26 @@ class Live:
         """Yield the state, and again whenever it has changed.
 
         Args:
-            kind: of the listener, "phone" or "lecturer".
+            kind: of the listener, of KINDS.
         """
         self.listeners += 1
         self.phones += kind == "phone"
         if self._teller.done() and not self.closed:  # the last one left just now
             _live[self.code], self._teller = self, asyncio.create_task(self._tell())
-        self.changed(at_once=not self.version)
-        seen, heard = 0, b""
+        self.changed(at_once=self.told is None)
+        heard = None
         try:
-            while not self._ended and (not self.closed or seen != self.version):
-                following = self._next
-                if self.version != seen:
-                    seen = self.version
-                    if heard != (heard := getattr(self.told, kind)):
-                        yield heard
-                    continue
-                done, _ = await asyncio.wait({following}, timeout=SECONDS_BETWEEN_BEATS)
-                if not done:
-                    yield b": still here\n\n"
+            while not self._ended:
+                following, told = self._next[kind], self.told and getattr(self.told, kind)
+                if told != heard:
+                    heard = told
+                    yield told
+                elif self.closed:
+                    break
+                else:
+                    done, _ = await asyncio.wait({following}, timeout=SECONDS_BETWEEN_BEATS)
+                    if not done:
+                        yield b": still here\n\n"
         finally:
             self.listeners -= 1
             self.phones -= kind == "phone"
@@ -117,10 +129,11 @@ class Live:
     def end(self) -> None:
         """End all streams: the server stops."""
         self._ended = True
-        self._hear()
+        for kind in KINDS:
+            self._hear(kind)
 
-    def _hear(self) -> None:
-        following, self._next = self._next, asyncio.get_running_loop().create_future()
+    def _hear(self, kind: str) -> None:
+        following, self._next[kind] = self._next[kind], self.loop.create_future()
         following.set_result(None)
 
     def _with_former_counts(self, told: Told) -> Told:
@@ -137,7 +150,7 @@ class Live:
     async def _tell(self) -> None:
         while True:
             await self._wanted.wait()
-            if not self.listeners and self.version:
+            if not self.listeners and self.told is not None:
                 await run_in_threadpool(rooms().note_phones, self.code, 0)
                 if not self.listeners:
                     break
@@ -146,16 +159,21 @@ class Live:
             told = self._with_former_counts(await run_in_threadpool(_told, self.code, self.phones))
             if told.pending:
                 self.loop.call_later(SECONDS_BETWEEN_READINGS, self.changed)
-            if told != self.told:
-                self.told = told
-                self.closed = told == CLOSED
-                self.version += 1
-                self._hear()
+            before, self.told = self.told, told
+            self.closed = told == CLOSED
+            for kind in KINDS:
+                if before is None or getattr(before, kind) != getattr(told, kind):
+                    self._hear(kind)
             if self.closed:
                 break
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._at_once.wait(), SECONDS_BETWEEN_COUNTS)
         _live.pop(self.code, None)
+
+
+def is_listened(code: str) -> bool:
+    """Tell whether somebody listens to a room in this process, so that there is one."""
+    return code in _live
 
 
 def listened(code: str) -> Live:

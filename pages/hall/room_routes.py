@@ -5,7 +5,7 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,12 +19,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pages.hall.each.frame import BadPartError, Picture
-from pages.hall.each.kinds import CannotAskError, part_of, set_within
+from pages.hall.each.kinds import CannotAskError, set_within
 from pages.hall.lectures import Scene, find_lecture
-from pages.hall.listening import Body, all_changed, changed, end_all, listened, rooms
-from pages.hall.parts import needed_task, part_in, phone_in, picture_in, prepare, rounds_in, taken_in
+from pages.hall.listening import Body, all_changed, changed, end_all, is_listened, listened, rooms, rooms_file
+from pages.hall.parts import Sent, parts_in, picture_in, prepare
 from pages.hall.projector import hall_page, language_of, measure
-from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState, rooms_file
+from pages.hall.rooms import CODE_LENGTH, LONGEST_TEXT, MOST_PHONES, STAGES, RoomError, RoomState
 from pages.hall.take_home import take_home
 from pages.kit.asking import ask_away
 from pages.kit.url import whole_number
@@ -35,7 +35,7 @@ from pages.serving.limits import limits
 from pages.serving.owners import is_home, owner_in, person_of
 from transformer_core.warm_process import ProcessDiedError
 
-MOST_BODY = 8_192
+MOST_BODY, MOST_READ_AT_ONCE = 8_192, 256  # bytes
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
 SECONDS_BETWEEN_LOOKS = 1.0
 WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE = 8, 1.0
@@ -89,13 +89,8 @@ def lang_of(request: Request, body: Body) -> str:
     return asked if isinstance(asked, str) and asked in LANGUAGES else language_of(request)
 
 
-async def _body(request: Request) -> Body:
+def read_body(body: bytes) -> Body:
     """Return the JSON of a request, {} where it has none."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BODY:
-            raise RefusalError(413, "room.bad")
     try:
         found = json.loads(body) if body else {}
         json.dumps(found, ensure_ascii=False).encode()  # halves of characters are no text
@@ -104,6 +99,16 @@ async def _body(request: Request) -> Body:
     if not isinstance(found, dict):
         raise RefusalError(400, "room.bad")
     return found
+
+
+async def _body(request: Request) -> Body:
+    """Return what a request says; what is longer than a few words is read in a thread."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BODY:
+            raise RefusalError(413, "room.bad")
+    return read_body(body) if len(body) < MOST_READ_AT_ONCE else await run_in_threadpool(read_body, body)
 
 
 def _code(request: Request) -> str:
@@ -128,7 +133,7 @@ async def _guessed() -> NoReturn:
 async def _let_in(request: Request) -> str:
     """Return the code of the room that a request names; where there is none, say so, slowly."""
     code = _code(request)
-    if not await run_in_threadpool(rooms().has, code):
+    if not is_listened(code) and not await run_in_threadpool(rooms().has, code):
         await _guessed()
     return code
 
@@ -272,9 +277,13 @@ async def _measured_parts(request: Request, code: str) -> dict[int, Picture]:
 async def _table(request: Request, body: Body) -> Response:
     """Send all answers as CSV."""
     code = await _lecturers(request, body)
-    parts = {number: picture.table() for number, picture in (await _measured_parts(request, code)).items()}
-    table = (await run_in_threadpool(rooms().to_csv, code, parts)).encode("utf-8-sig")
-    return Response(table, media_type="text/csv", headers=FRESH)
+    table = await _as_csv(code, await _measured_parts(request, code))
+    return Response(table.encode("utf-8-sig"), media_type="text/csv", headers=FRESH)
+
+
+async def _as_csv(code: str, pictures: Mapping[int, Picture]) -> str:
+    parts = {number: picture.table() for number, picture in pictures.items()}
+    return await run_in_threadpool(rooms().to_csv, code, parts)
 
 
 async def _home(request: Request, body: Body) -> Response:
@@ -282,10 +291,11 @@ async def _home(request: Request, body: Body) -> Response:
     code = await _lecturers(request, body)
     state = await _state(code)
     said = await run_in_threadpool(rooms().counted, code)
-    pictures = {number: picture.sent() for number, picture in (await _measured_parts(request, code)).items()}
+    pictures = await _measured_parts(request, code)
+    sent = {number: picture.sent() for number, picture in pictures.items()}
     asked: dict[str, Any] = {"lecture": state.lecture.written(), "name": state.lecture.name}
     asked |= {"language": state.language, "public": not is_home()}
-    asked |= {"answers": json.dumps(said), "pictures": json.dumps(pictures)}
+    asked |= {"answers": json.dumps(said), "pictures": json.dumps(sent), "table": await _as_csv(code, pictures)}
     who = f"{person_of(request)} room {code}"
     while not (future := ask_away(take_home, who, **asked)).done():
         await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
@@ -341,45 +351,51 @@ async def _answer(request: Request, body: Body) -> Response:
 
 async def _part(request: Request, body: Body) -> Response:
     """Tell a phone its part in the scene where the lecturer is."""
-    return await _part_of(request, body, {}, *await _phone_in(request))
+    return await _part_of(request, body, gives=False)
 
 
 async def _give(request: Request, body: Body) -> Response:
     """Take what a phone gives in a round of its part; what it gave before stays, and it hears how its part goes on."""
+    return await _part_of(request, body, gives=True)
+
+
+async def _part_of(request: Request, body: Body, *, gives: bool) -> Response:
+    """Let what a phone sends be served with what others of its room send meanwhile."""
     owner, code = await _phone_in(request)
-    _slowed(owner)
-    return await _part_of(request, body, body, owner, code)
-
-
-async def _part_of(request: Request, body: Body, given: Body, owner: str, code: str) -> Response:
-    """Keep what is given in a round, if anything is, and tell a phone its part.
-
-    Args:
-        given: the round, from 0, and what was said; {} where nothing is given.
-        owner, code: as of _phone_in.
-    """
-    lang = lang_of(request, body)
-
-    def part() -> Body:
-        state, seat = rooms().state(code, parts=False), rooms().seat(code, owner)
-        if state is None or body.get("scene") != state.scene or not rounds_in(state):
-            raise RoomError("room.late")
-        number = whole_number(given.get("round"), rounds_in(state) - 1)
-        if given and number is None:
-            raise BadPartError("there is no such round")
-        before = rooms().parts_of(code, state.scene, seat)
-        if number is not None and number > len(before):
-            raise BadPartError("a round was left out")
-        if number is None or number < len(before):
-            return {"scene": state.scene, **part_in(state, seat, before, lang)}
-        task, phone = needed_task(state, lang), phone_in(state, seat)
-        rooms().give(code, state.scene, seat, number, taken_in(task, phone, number, given.get("said")))
-        return {"scene": state.scene, **part_of(task, phone, rooms().parts_of(code, state.scene, seat))}
-
-    found = await run_in_threadpool(part)
-    if given:
-        changed(code, at_once=False)
+    if gives:
+        _slowed(owner)
+    sent = Sent(owner, body.get("scene"), lang_of(request, body), gives, body.get("round"), body.get("said"))
+    answer: asyncio.Future[Body | None] = asyncio.get_running_loop().create_future()
+    _waiting.setdefault(code, []).append((sent, answer))
+    if code not in _serving:
+        _serving[code] = asyncio.create_task(_serve(code))
+    found = await answer
+    if found is None:
+        raise RefusalError(404, "room.none")
     return JSONResponse(found, headers=FRESH)
+
+
+_waiting: dict[str, list[tuple[Sent, asyncio.Future[Body | None]]]] = {}  # by room
+_serving: dict[str, asyncio.Task[None]] = {}
+
+
+async def _serve(code: str) -> None:
+    """Serve what phones of a room sent until nothing waits, all that came meanwhile together."""
+    while waiting := _waiting.pop(code, None):
+        try:
+            found = await run_in_threadpool(parts_in, rooms(), code, [sent for sent, _ in waiting])
+        except Exception as error:
+            found = [error] * len(waiting)
+        for (_, answer), one in zip(waiting, found or [None] * len(waiting), strict=True):
+            if answer.done():  # who asked has gone
+                continue
+            if isinstance(one, Exception):
+                answer.set_exception(one)
+            else:
+                answer.set_result(one)
+        if any(sent.gives for sent, _ in waiting):
+            changed(code, at_once=False)
+    del _serving[code]
 
 
 async def _phone(request: Request, body: Body) -> Response:

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -27,14 +27,13 @@ from filelock import FileLock
 from pages.hall.each.frame import STAGES
 from pages.hall.lectures import Lecture, LectureError, Question, read_lecture
 from pages.kit.exports import rows_csv
-from transformer_core.kept import kept_at
 from transformer_core.training.runs.store.folder import hold, is_held, new_id
 
-FILE = "VITRINE_ROOMS"  # names the file of the rooms, by default .runs/rooms.sqlite3
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"  # no vowels, so that no code is a word
 CODE_LENGTH = 4
 MOST_ROOMS_OF_A_PERSON, MOST_PHONES, LONGEST_TEXT = 2, 1_000, 280
 SECONDS_UNUSED = 24 * 3_600.0
+GIVEN = "(SELECT value FROM json_each(?))"
 TABLES = """
 CREATE TABLE IF NOT EXISTS room (
     code TEXT PRIMARY KEY, secret TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, lecture TEXT NOT NULL,
@@ -314,25 +313,31 @@ class Rooms:
         parts = tuple((seat, number, one) for (seat, number, _), one in zip(rows, said, strict=True))
         return parts, slider[0][0] if slider else None
 
-    def seat(self, code: str, owner: str) -> int:
-        """Return a phone's seat in a room, a number from 0, which it keeps as long as the room is open."""
-        phone = _hash(code, owner)
-        query = "SELECT seat FROM seat WHERE code = ? AND phone = ?"
-        if not (found := self._rows(query, code, phone)):
+    def seats(self, code: str, owners: Collection[str]) -> dict[str, int]:
+        """Return the seats of phones in a room, by owner: numbers from 0, kept for as long as the room is open."""
+        phones = {_hash(code, owner): owner for owner in owners}
+        query = f"SELECT phone, seat FROM seat WHERE code = ? AND phone IN {GIVEN}"
+        asked = (query, code, json.dumps(list(phones)))
+        found = dict(self._rows(*asked))
+        if new := [(code, phone, code) for phone in phones if phone not in found]:
             with self._change() as file:
-                file.execute(
-                    "INSERT OR IGNORE INTO seat SELECT ?, ?, COUNT(*) FROM seat WHERE code = ?", (code, phone, code)
-                )
-            found = self._rows(query, code, phone)
-        return found[0][0]
+                file.executemany("INSERT OR IGNORE INTO seat SELECT ?, ?, COUNT(*) FROM seat WHERE code = ?", new)
+            found = dict(self._rows(*asked))
+        return {owner: found[phone] for phone, owner in phones.items()}
 
-    def parts_of(self, code: str, scene: int, seat: int) -> list[Any]:
-        """Return what a phone gave in a scene, one a round."""
-        query = "SELECT said FROM part WHERE code = ? AND scene = ? AND seat = ? ORDER BY round"
-        return [json.loads(said) for (said,) in self._rows(query, code, scene, seat)]
+    def parts_of(self, code: str, scene: int, seats: Collection[int]) -> dict[int, list[Any]]:
+        """Return what phones gave in a scene, by seat, one a round."""
+        query = f"SELECT seat, said FROM part WHERE code = ? AND scene = ? AND seat IN {GIVEN} ORDER BY seat, round"
+        found: dict[int, list[Any]] = {seat: [] for seat in seats}
+        for seat, said in self._rows(query, code, scene, json.dumps(list(seats))):
+            found[seat].append(json.loads(said))
+        return found
 
-    def give(self, code: str, scene: int, seat: int, number: int, said: Any) -> None:
-        """Keep what a phone gave in a round, unless it gave something there before.
+    def give(self, code: str, scene: int, parts: Iterable[tuple[int, int, Any]]) -> None:
+        """Keep what phones gave, in one transaction, unless they gave something in that round before.
+
+        Args:
+            parts: seat, round and what was given.
 
         Raises:
             RoomError: the scene is another one, or its answers are shown.
@@ -340,10 +345,9 @@ class Rooms:
         room = self._room(code)
         if room is None or scene != room.scene or room.stage != STAGES[0]:
             raise RoomError("room.late")
+        rows = [(code, scene, seat, number, json.dumps(said)) for seat, number, said in parts]
         with self._change() as file:
-            file.execute(
-                "INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", (code, scene, seat, number, json.dumps(said))
-            )
+            file.executemany("INSERT OR IGNORE INTO part VALUES (?, ?, ?, ?, ?)", rows)
 
     def slide(self, code: str, scene: int, value: float) -> None:
         """Move the lecturer's slider."""
@@ -414,10 +418,10 @@ class Rooms:
         Args:
             parts: rows of scenes that give every phone a part, by scene.
         """
-        state = self.state(code)
-        rows = []
-        for number, counts in sorted(self.counted(code).items()) if state is not None else ():
-            assert state is not None
+        state, rows = self.state(code), list[dict[str, Any]]()
+        if state is None:
+            return ""
+        for number, counts in self.counted(code).items():
             scene, found = state.lecture.scenes[number - 1], (state.findings.get(number) or {}).get("option") or ""
             shown = scene.question.options if scene.question else {}
             rows += [
@@ -425,8 +429,7 @@ class Rooms:
                 | {"measured": shown.get(found, found)}
                 for said, count in sorted(counts.items())
             ]
-        for number, of_scene in parts.items() if state is not None else ():
-            assert state is not None
+        for number, of_scene in parts.items():
             title = state.lecture.scenes[number - 1].title
             rows += [{"scene": number, "title": title, **row} for row in of_scene]
         return rows_csv(sorted(rows, key=lambda row: row["scene"]))
@@ -442,8 +445,3 @@ class Rooms:
 
 def _new_code() -> str:
     return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
-
-
-def rooms_file() -> Path:
-    """Return where the rooms are kept."""
-    return kept_at(FILE, "rooms.sqlite3")

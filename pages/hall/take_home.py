@@ -42,6 +42,7 @@ LARGEST_MB = 15  # of all scenes
 EVERYBODYS = "0.0.0.0"  # an address at which nobody is at home
 ALIVE = ("matrix", "chips", "arcs", "architecture")  # components that need no server
 MODULES = ("components/kit", "hall/nodes", "hall/figure", "hall/home")  # each after those that it imports
+TABLE = b'<main id="figure" data-table="'  # stands before the class's answers in a file
 Figure = dict[str, Any]
 
 
@@ -60,7 +61,14 @@ class TakenHome:
 
 @InParts
 def take_home(
-    *, lecture: str, name: str, language: str, answers: str = "{}", pictures: str = "{}", public: bool = True
+    *,
+    lecture: str,
+    name: str,
+    language: str,
+    answers: str = "{}",
+    pictures: str = "{}",
+    table: str = "",
+    public: bool = True,
 ) -> Work[TakenHome]:
     """Return a lecture as one file that opens with no server.
 
@@ -72,6 +80,7 @@ def take_home(
         answers: in JSON, how often each answer was given, by scene; none where there was no class.
         pictures: in JSON, what the class came to where every phone had a part, by scene; draws of the model stand for a
             class where there was none.
+        table: all of that as CSV, which stands in the file to be read again (pages/hall/two_rooms.py).
         public: the file has what anybody may see; else it is for the one person at home, who may see all.
 
     Raises:
@@ -97,7 +106,7 @@ def take_home(
         if size > LARGEST_MB * 1e6:
             most = f"all may take {LARGEST_MB}"
             raise ValueError(f"{done + 1} scenes take {size / 1e6:.0f} MB, and {most}; leave scenes out")
-    asked = {"title": read.title, "about": read.about, "language": language, "scenes": tuple(scenes)}
+    asked = {"title": read.title, "about": read.about, "language": language, "scenes": tuple(scenes), "table": table}
     return (yield Part(file_of, asked, total - 1, total))
 
 
@@ -144,8 +153,8 @@ def _of_draws(scene: Scene, language: str) -> dict[str, Any] | None:
     return alone(task, 0, ())[1].sent()
 
 
-def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -> TakenHome:
-    """Return the file of scenes as scene_at_home returns them."""
+def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...], table: str = "") -> TakenHome:
+    """Return the file of scenes as scene_at_home returns them, and of a room's table as Rooms.to_csv has it."""
     shown = [json.loads(scene) for scene in scenes]
     data = {"about": about, "scenes": shown, "words": strings("home_file", language)}
     html = self_contained(
@@ -153,9 +162,13 @@ def file_of(*, title: str, about: str, language: str, scenes: tuple[str, ...]) -
         language=language,
         script=_script({figure["component"] for scene in shown for figure in scene["figures"]}),
         style="\n".join((FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in ("home", "figure")),
-        data={"payload": base64.b64encode(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")).decode()},
+        data={"table": _base64(table), "payload": _base64(json.dumps(data, ensure_ascii=False))},
     )
     return TakenHome(html, tuple(scene["title"] for scene in shown if not scene["figures"]))
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "replace")).decode()
 
 
 def _figures(scene: Scene, language: str) -> list[Figure]:

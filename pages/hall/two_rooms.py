@@ -1,19 +1,23 @@
-"""Two rooms of the same lecture side by side, from the tables saved of them: what changed, and what stays hard."""
+"""Two rooms of the same lecture side by side, from the files saved of them: what changed, and what stays hard."""
 
+import base64
+import binascii
 import csv
 import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pages.hall.take_home import TABLE
 from transformer_core.shares import interval
 
 COLUMNS = ("scene", "title", "answer", "count", "measured")  # that a room's table has
 LARGEST, MOST_ROWS, LONGEST_CELL = 1_000_000, 5_000, 600
+LARGEST_MB, MOST_BEFORE = 24, 1_000  # of a lecture's HTML file; bytes of which the first sign tells that it is one
 
 
 class RoomTableError(ValueError):
-    """A file is no table of a room; the message says why."""
+    """A file is no table of a room; the message is a key of the words that say why, below lectures.no_room."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +53,39 @@ class Compared:
 
 
 def read_room(data: bytes) -> list[dict[str, str]]:
-    """Read the table that a room's window with notes saves.
+    """Read the table of a room: the one that its window with notes saved, or the one in the lecture's HTML file.
 
     Raises:
-        RoomTableError: it is too large, is no text, or has other columns.
+        RoomTableError: it is too large, is no text, has other columns, or is a page without a table.
     """
+    if data[:MOST_BEFORE].decode("utf-8-sig", "replace").lstrip().startswith("<"):
+        data = _table_in(data)
     if len(data) > LARGEST:
-        raise RoomTableError(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read")
+        raise RoomTableError("large")
     try:
         rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig")))
         if not rows.fieldnames or not set(COLUMNS) <= set(rows.fieldnames):
-            raise RoomTableError(f"the first line must have the columns {', '.join(COLUMNS)}")
+            raise RoomTableError("columns")
         found = []
         for row in rows:
             if len(found) == MOST_ROWS:
-                raise RoomTableError(f"the table has more than {MOST_ROWS:,} rows")
+                raise RoomTableError("rows")
             found.append({name: str(value or "")[:LONGEST_CELL] for name, value in row.items() if name})
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise RoomTableError(f"the file is no table of text: {type(error).__name__}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise RoomTableError("text") from None
     return found
+
+
+def _table_in(page: bytes) -> bytes:
+    """Return the table that a lecture's HTML file has (file_of); nothing else of the page is read."""
+    rest = page.partition(TABLE)[2]
+    table, end, _ = rest.partition(b'"')
+    if not table:
+        raise RoomTableError("page")
+    try:
+        return base64.b64decode(table + (b"" if end else b"!"), validate=True)
+    except binascii.Error:
+        raise RoomTableError("damaged") from None
 
 
 def _number(text: str) -> float:
@@ -112,5 +130,5 @@ def side_by_side(first: Sequence[dict[str, str]], second: Sequence[dict[str, str
             rooms = tuple(OfRoom(_count(one), _number(one.get("class", ""))) for one in (row, other))
             found.append(Compared(*place, (rooms[0], rooms[1]), _number(other.get("exact", "")), other["unit"]))
     if not found:
-        raise RoomTableError("both files have no measured question and no part in common; they must be of one lecture")
+        raise RoomTableError("common")
     return found

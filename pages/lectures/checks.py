@@ -6,7 +6,17 @@ from typing import Any
 import streamlit as st
 
 from pages.hall.lectures import Lecture
-from pages.hall.two_rooms import LARGEST, Compared, OfRoom, RoomTableError, read_room, side_by_side
+from pages.hall.two_rooms import (
+    COLUMNS,
+    LARGEST,
+    LARGEST_MB,
+    MOST_ROWS,
+    Compared,
+    OfRoom,
+    RoomTableError,
+    read_room,
+    side_by_side,
+)
 from pages.hall.verify import counted, verify_lecture
 from pages.kit.experiment import lazy_box
 from pages.kit.glossary import show_prose
@@ -53,7 +63,7 @@ def offer_to_verify(lecture: Lecture) -> None:
 
 
 def show_two_rooms() -> None:
-    """Lay two rooms of the same lecture side by side, from the tables that their windows with notes saved."""
+    """Lay two rooms of the same lecture side by side, from the files that their windows with notes saved."""
     box = lazy_box(t("lectures.two_rooms"), icon=":material/compare:", key="two_rooms")
     if box is None:
         return
@@ -63,15 +73,15 @@ def show_two_rooms() -> None:
         given = []
         for number, place in enumerate(places, 1):
             with place:
-                given.append(
-                    upload(t(f"lectures.room_{number}"), "csv", most_mb=max(1, LARGEST >> 20), key=f"room_{number}")
-                )
+                label, key = t(f"lectures.room_{number}"), f"room_{number}"
+                given.append(upload(label, ["csv", "html"], most_mb=LARGEST_MB, key=key))
         if given[0] is None or given[1] is None:
             return
         try:
             found = side_by_side(read_room(given[0].getvalue()), read_room(given[1].getvalue()))
         except RoomTableError as error:
-            st.error(plain(str(error)), icon=":material/error:")
+            needed = {"columns": ", ".join(COLUMNS), "rows": f"{MOST_ROWS:,}", "mb": LARGEST / 1e6}
+            st.error(t(f"lectures.no_room_{error}", **needed), icon=":material/error:")
             return
         _show_compared(found)
 

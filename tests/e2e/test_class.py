@@ -22,6 +22,7 @@ from transformer_core.prompt import Prompt
 PHONE: ViewportSize = {"width": 360, "height": 640}
 MOST_BYTES_OF_A_PHONES_PAGE = 60_000
 NAME = "you_are_the_model"
+SLOW = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}  # ms, bytes/s
 GUESSES = ("They", "saw", "<img src=x onerror=alert(1)>")
 
 
@@ -148,6 +149,46 @@ def test_the_phones_part_is_light_and_can_be_heard(own_page: Page, phones: list[
     phone.get_by_role("button", name="中文").tap()
     expect(phone.locator("header")).to_contain_text(words("zh")["phone.room"].format(code=code))
     close_room(notes_of(own_page))
+
+
+@pytest.mark.nightly
+def test_on_a_slow_network_a_phone_that_reloads_in_the_middle_keeps_its_part_and_is_counted_once(
+    own_page: Page, phones: list[Page], address: str
+) -> None:
+    teacher, phone = own_page, phones[0]
+    code = opened(teacher, address, 1)
+    phone.context.new_cdp_session(phone).send("Network.emulateNetworkConditions", SLOW)
+    phone.goto(f"{address}/room/{code}")
+    came, counted = phone.locator(".came li"), teacher.locator(".question")
+
+    def reload_once_counted(answers: int, results: int) -> None:
+        """Reload as soon as the server has what was sent, of which the phone has hardly heard."""
+        expect(counted).to_contain_text(re.compile(rf"^{answers} answers? of 1 phone,", re.MULTILINE))
+        phone.reload()
+        expect(came).to_have_count(results)
+        assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+    draw = phone.get_by_role("button", name="Draw", exact=True)
+    draw.tap()
+    expect(came).to_have_count(1)
+    first = came.inner_text()
+    draw.tap()
+    reload_once_counted(2, 2)
+    assert came.first.inner_text() == first
+    for scene in (1, 2):
+        teacher.keyboard.press("ArrowRight")
+        expect(phone.locator("h1")).to_have_text(lecture_of(name=NAME).scenes[scene].title)
+    phone.get_by_label("The next word").fill("They")
+    phone.get_by_role("button", name="70%").tap()
+    reload_once_counted(1, 1)
+    expect(came).to_contain_text("It was “They”")
+    teacher.keyboard.press("ArrowRight")
+    phone.get_by_role("slider").fill("0.2")
+    phone.get_by_role("button", name="Send").tap()
+    reload_once_counted(1, 2)
+    expect(came.first).to_contain_text("Measured:")
+    expect(counted).to_contain_text("1 answer of 1 phone")
+    close_room(notes_of(teacher))
 
 
 @pytest.mark.nightly

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Response, ViewportSize, expect
 
+from pages.hall.two_rooms import read_room
 from pages.language import words
 from tests.helpers.browser import download, rest
 from tests.helpers.hall import EN, close_room, join, lecture_of, notes_of, open_room, wait_ready
@@ -157,6 +158,7 @@ def test_the_file_of_a_room_has_the_classs_answers_and_no_markup_of_theirs(
     first.get_by_role("button").click()
     expect(first.locator("li b").first).to_have_text("100% (1)")
     expect(at_home.locator("article").nth(1).locator(".quiet")).to_contain_text("train?")
+    assert MARKUP in [row["answer"] for row in read_room(file.read_bytes())]
 
 
 @pytest.mark.nightly

@@ -1,5 +1,6 @@
 """What a lecturer checks: two rooms of a lecture side by side, and a lecture on another model."""
 
+import base64
 import csv
 import io
 import math
@@ -9,10 +10,11 @@ import pytest
 
 from pages.hall.lectures import Lecture, lectures, read_lecture
 from pages.hall.rooms import Rooms
+from pages.hall.take_home import file_of
 from pages.hall.tour import measured
 from pages.hall.two_rooms import LARGEST, MOST_ROWS, RoomTableError, read_room, side_by_side
 from pages.hall.verify import counted, verify_lecture
-from pages.language import words
+from pages.language import LANGUAGES, words
 from pages.link import Link, reading
 from tests.helpers.pages import first_screen, told
 from tests.pages.kit.test_lectures import HEAD
@@ -38,6 +40,14 @@ PART = [
 ]
 
 
+HEADS = b"scene,title,answer,count,measured\n"
+
+
+def page_with(table: bytes) -> bytes:
+    """Return what stands around the table in a lecture's file."""
+    return b'<!doctype html>\n<main id="figure" data-table="' + table + b'" data-payload="e30="></main>'
+
+
 def room_with(folder: Path, name: str, right: int, wrong: int) -> bytes:
     """Return the table of a room whose first question was measured, and answered so often rightly and wrongly."""
     lecture = lectures("en")["twelve_scenes"]
@@ -58,21 +68,36 @@ def test_two_rooms_have_their_shares_with_intervals_and_their_parts_beside_the_e
     assert question.title == "A sentence goes in, a verdict comes out"
     assert [(part.what, part.exact, part.unit) for part in parts] == [("a", 0.25, "share"), ("b", 1.0, "bits")]
     assert [room.value for room in parts[1].rooms] == [2.5, 2.5]
+    asked = {"title": 'A "title" <b>', "about": "", "language": "en", "scenes": ()}
+    pages = [file_of(**asked, table=file.decode("utf-8-sig")).html.encode() for file in files]
+    for given in ((pages[0], files[1]), pages):
+        assert side_by_side(*map(read_room, given)) == [question, *parts]
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "must have the columns"),
-        (b"a,b\n1,2\n", "must have the columns"),
-        (b"\xff\xfe\x00", "no table of text"),
-        (b"x" * (LARGEST + 1), "at most"),
-        (b"scene,title,answer,count,measured\n" + b"1,t,a,1,a\n" * (MOST_ROWS + 1), "more than 5,000 rows"),
+        (b"", "columns"),
+        (b"a,b\n1,2\n", "columns"),
+        (b"\xff\xfe\x00", "text"),
+        (b"x" * (LARGEST + 1), "large"),
+        (HEADS + b"1,t,a,1,a\n" * (MOST_ROWS + 1), "rows"),
+        (b"\xef\xbb\xbf \n<!doctype html><p>scene,title,answer,count,measured", "page"),
+        (b"<" * 10_000_000, "page"),
+        (page_with(b""), "page"),
+        (page_with(base64.b64encode(HEADS)[:-3]), "damaged"),
+        (page_with(base64.b64encode(HEADS)).partition(b'" data-payload')[0], "damaged"),
+        (page_with(b"<script>"), "damaged"),
+        (page_with(base64.b64encode(b"\xff\xfe\x00")), "text"),
+        (page_with(base64.b64encode(page_with(b""))), "columns"),
+        (page_with(base64.b64encode(b"x" * (LARGEST + 1))), "large"),
     ],
 )
-def test_a_file_that_is_no_rooms_table_is_refused(data: bytes, why: str) -> None:
-    with pytest.raises(RoomTableError, match=why):
+def test_a_file_that_is_no_rooms_table_is_refused_in_words(data: bytes, why: str) -> None:
+    with pytest.raises(RoomTableError, match=f"^{why}$"):
         read_room(data)
+    for language in LANGUAGES:
+        assert f"lectures.no_room_{why}" in words(language)
 
 
 def test_odd_cells_are_no_numbers_and_rooms_of_other_lectures_have_nothing_in_common() -> None:
@@ -87,7 +112,7 @@ def test_odd_cells_are_no_numbers_and_rooms_of_other_lectures_have_nothing_in_co
     assert part.rooms[0].n == 0
     assert math.isnan(part.exact)
     assert math.isnan(part.rooms[0].value)
-    with pytest.raises(RoomTableError, match="one lecture"):
+    with pytest.raises(RoomTableError, match="common"):
         side_by_side(odd, table(("2", "other", "a", "3", "a", "", "", "")))
 
 

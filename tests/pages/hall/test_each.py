@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from pages.hall import parts
 from pages.hall.each.frame import STAGES, BadPartError, Given, Task
 from pages.hall.each.kinds import OF_KIND, OTHERS, alone, part_of, phone_of, set_within, task_of
 from pages.hall.lectures import Lecture, LectureError, Scene, lectures, read_lecture
-from pages.hall.parts import needed_task, part_in, phone_in, shown_of, taken_in
+from pages.hall.parts import Sent, parts_in, shown_of
 from pages.hall.rooms import RoomError, Rooms
 from pages.hall.take_home import scene_at_home
 from pages.kit.asking import computing_here
@@ -244,24 +245,25 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rooms:
 
 def test_a_room_keeps_a_phones_seat_and_what_it_gave_once_over_a_restart(rooms: Rooms, tmp_path: Path) -> None:
     code, _ = rooms.open("teacher", ours(), "en", 1)
-    assert [rooms.seat(code, phone) for phone in ("a", "b", "a", "c")] == [0, 1, 0, 2]
-    for seat, number, said in ((0, 0, 0.25), (0, 0, 0.75), (0, 1, 0.5), (1, 0, 0.9)):
-        rooms.give(code, 1, seat, number, said)
+    assert rooms.seats(code, ("b", "a")) == {"b": 0, "a": 1}
+    assert rooms.seats(code, ("a", "c", "b")) == {"a": 1, "c": 2, "b": 0}
+    rooms.give(code, 1, [(0, 0, 0.25), (0, 0, 0.75), (0, 1, 0.5), (1, 0, 0.9)])
     rooms.slide(code, 1, 2.0)
     again = Rooms(tmp_path / "rooms.sqlite3", most=3)
     state = again.state(code)
     assert state is not None
     assert state.parts == ((0, 0, 0.25), (0, 1, 0.5), (1, 0, 0.9))
     assert (state.slider, state.owner) == (2.0, "teacher")
-    assert (again.seat(code, "c"), again.parts_of(code, 1, 0)) == (2, [0.25, 0.5])
+    assert again.seats(code, ("c",)) == {"c": 2}
+    assert again.parts_of(code, 1, (0, 2)) == {0: [0.25, 0.5], 2: []}
     told = shown_of(state)
     assert (told["given"], told["people"], told["setting"]) == (3, 2, 2.0)
     assert "temperature 2.0" in told["picture"]["figures"][0]["title"]
     again.step(code, 1, "shown")
     with pytest.raises(RoomError, match=r"room\.late"):
-        again.give(code, 1, 2, 0, 0.1)
+        again.give(code, 1, [(2, 0, 0.1)])
     with pytest.raises(RoomError, match=r"room\.late"):
-        again.give(code, 2, 2, 0, 0.1)
+        again.give(code, 2, [(2, 0, 0.1)])
     again.close(code)
     with sqlite3.connect(tmp_path / "rooms.sqlite3") as file:
         assert [file.execute(f"SELECT COUNT(*) FROM {name}").fetchone() for name in ("part", "seat", "slider")] == [
@@ -276,20 +278,41 @@ def test_a_room_of_an_older_version_is_gone_on_with(tmp_path: Path) -> None:
             file.execute(f"DROP TABLE {name}")
     rooms = Rooms(tmp_path / "rooms.sqlite3", most=3)
     code, _ = rooms.open("teacher", ours(), "en", 1)
-    assert rooms.seat(code, "a") == 0
+    assert rooms.seats(code, ("a",)) == {"a": 0}
+
+
+def test_what_phones_send_at_once_is_kept_together_each_has_its_own_part_and_a_bad_one_harms_no_other(
+    rooms: Rooms,
+) -> None:
+    code, _ = rooms.open("teacher", ours(), "en", 3)
+    phones = [Sent(f"phone {number}", 3, "zh" if number % 2 else "en", True, 0, ["They", 0.9]) for number in range(60)]
+    odd = [Sent("phone 0", 3, "en", True, 0, ["He", 0.1]), Sent("bad", 3, "en", True, 0, "x"), Sent("new", 3, "en")]
+    odd += [Sent("far", 3, "en", True, 2, ["They", 0.9]), Sent("late", 2, "en", True, 0, ["They", 0.9])]
+    found = parts_in(rooms, code, phones + odd)
+    assert found is not None
+    assert found[:60] == [part for one in phones for part in parts_in(rooms, code, [replace(one, gives=False)]) or []]
+    again, bad, new, far, late = found[60:]
+    assert (again, [type(one) for one in (bad, far, late)]) == (found[0], [BadPartError, BadPartError, RoomError])
+    assert isinstance(new, dict)
+    assert new["round"] == 0
+    state = rooms.state(code)
+    assert state is not None
+    assert [number for _, number, _ in state.parts] == [0] * 60
+    assert all(sure == 0.9 for _, _, (_, sure) in state.parts), "what was given first stays"
+    rooms.step(code, 3, "shown")
+    refused, read = parts_in(rooms, code, [replace(phones[0], round=1), phones[1]]) or ()
+    assert isinstance(refused, RoomError)
+    assert read == found[1]
+    rooms.close(code)
+    assert parts_in(rooms, code, phones) is None
 
 
 def test_a_guess_is_kept_as_a_token_and_no_word_of_a_phone_is_kept_or_told(rooms: Rooms, tmp_path: Path) -> None:
     code, _ = rooms.open("teacher", ours(), "en", 3)
+    [part] = parts_in(rooms, code, [Sent("a", 3, "zh", True, 0, ["<script>alert(1)", 0.9])]) or []
     state = rooms.state(code)
     assert state is not None
-    seat = rooms.seat(code, "a")
-    rooms.give(
-        code, 3, seat, 0, taken_in(needed_task(state, "en"), phone_in(state, seat), 0, ["<script>alert(1)", 0.9])
-    )
-    state = rooms.state(code)
-    assert state is not None
-    part = part_in(state, seat, rooms.parts_of(code, 3, seat), "zh")
+    assert isinstance(part, dict)
     told = json.dumps([part, shown_of(state)], ensure_ascii=False)
     assert "script>" not in told
     assert part["round"] == 1
@@ -299,10 +322,8 @@ def test_a_guess_is_kept_as_a_token_and_no_word_of_a_phone_is_kept_or_told(rooms
 
 def test_the_table_has_the_classs_value_beside_the_exact_one(rooms: Rooms) -> None:
     code, _ = rooms.open("teacher", ours(), "en", 1)
-    state = rooms.state(code)
-    assert state is not None
     for number in range(5):
-        rooms.give(code, 1, 0, number, taken_in(needed_task(state, "en"), phone_in(state, 0), number, None))
+        parts_in(rooms, code, [Sent("a", 1, "en", True, number)])
     state = rooms.state(code, 1)
     assert state is not None
     rows = OF_KIND["draw"].picture(

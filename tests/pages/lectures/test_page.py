@@ -166,7 +166,7 @@ def test_a_lecture_is_taken_home_scene_by_scene_and_slow_scenes_go_without_figur
     assert isinstance(lecture, Lecture)
 
     def begun():
-        work = take_home.work(lecture=lecture.written(), name=lecture.name, language="en")
+        work = take_home.work(lecture=lecture.written(), name=lecture.name, language="en", table="a,b")
         return work, next(work)
 
     work, part = begun()
@@ -174,6 +174,7 @@ def test_a_lecture_is_taken_home_scene_by_scene_and_slow_scenes_go_without_figur
         assert (part.arguments["number"], part.done, part.total) == (number, number - 1, len(lecture.scenes) + 1)
         part = work.send(f"scene {number}")
     assert part.arguments["scenes"] == tuple(f"scene {number}" for number in range(1, len(lecture.scenes) + 1))
+    assert part.arguments["table"] == "a,b"
     work, part = begun()
     for _ in range(MOST_TOO_SLOW):
         part = work.throw(ProcessDiedError())
