@@ -88,7 +88,8 @@ async function fetchPart(again = false) {
 let partShown = null;
 const partBox = el("div"), classBox = el("div");
 function each() {
-  fetchPart();
+  if (state.class?.pending) [wanted, note] = ["", words().computing]; // the server tells once it is there
+  else fetchPart();
   const key = own?.scene === state.number ? own : null;
   const open = state.stage === "asked" && !sending;
   if (key !== partShown?.own || open !== partShown?.open) { // a box in which somebody types stays

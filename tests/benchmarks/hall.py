@@ -40,7 +40,7 @@ SAID = {
 }  # a draw says nothing
 MOST_ROUNDS = 2  # of each part
 JOIN_SECONDS, ANSWER_SECONDS, SCENE_SECONDS = 30.0, 5.0, 4.0
-LATE_SECONDS = 60
+PART_SECONDS, LATE_SECONDS = 0.3, 60
 QUESTIONS = 6
 MOST_SECONDS, MOST_CHANGE_SECONDS, MOST_MB, MOST_PAGE_KB = 0.5, 0.25, 100.0, 60.0
 Headers = dict[str, str]
@@ -197,8 +197,11 @@ class Hall:
 
         async def one(number: int, phone: Listener) -> None:
             chance, ask = random.Random(number * 37 + scene), f"/room/{self.code}"
+            while (known := phone.came[-1][1])["number"] != scene or "pending" in known["class"]:
+                await asyncio.sleep(0.1)  # it is being computed
+            await asyncio.sleep(chance.random() * PART_SECONDS)
             while "lines" not in await _asked(self.address, f"{ask}/part", {"scene": scene}, phone.cookie):
-                await asyncio.sleep(1.0)  # it is being computed
+                await asyncio.sleep(1.0)
             for place in range(rounds):
                 await asyncio.sleep(chance.random() * ANSWER_SECONDS)
                 sent.append(time.perf_counter())

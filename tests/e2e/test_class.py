@@ -157,7 +157,9 @@ def test_on_a_slow_network_a_phone_that_reloads_in_the_middle_keeps_its_part_and
 ) -> None:
     teacher, phone = own_page, phones[0]
     code = opened(teacher, address, 1)
-    phone.context.new_cdp_session(phone).send("Network.emulateNetworkConditions", SLOW)
+    network = phone.context.new_cdp_session(phone)
+    network.send("Network.enable")
+    network.send("Network.emulateNetworkConditions", SLOW)
     phone.goto(f"{address}/room/{code}")
     came, counted = phone.locator(".came li"), teacher.locator(".question")
 
