@@ -1,6 +1,7 @@
 """Cut: every phone takes away one head, word, layer, or bits, foretells the answer, and then sees it measured."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,12 @@ class Cut(Kind[Cuts]):
 
 def _place(found: Cuts, phone: Phone) -> int:
     """Return which cut a phone has: the seats take them in an order that is shuffled once a scene."""
-    order = np.random.default_rng(len(found.names)).permutation(len(found.names))
-    return int(order[phone.seat % len(found.names)])
+    return int(_order(len(found.names))[phone.seat % len(found.names)])
+
+
+@lru_cache(maxsize=64)
+def _order(count: int) -> np.ndarray:
+    return np.random.default_rng(count).permutation(count)
 
 
 def _name(task: Task[Cuts], place: int) -> str:

@@ -6,6 +6,7 @@ sentence to label, one a cut (at most 400), one a run (at most 24), none for a t
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pages.hall.each.cut import Cut
@@ -72,8 +73,12 @@ def phone_of(place: str, seat: int) -> Phone:
     Args:
         place: the room and the scene, on which the seeds of all its phones depend.
     """
-    start = int(hashlib.sha256(place.encode()).hexdigest()[:8], 16) % 9_000 + 1_000
-    return Phone(seat, start * SEATS + seat % SEATS)
+    return Phone(seat, _start(place) * SEATS + seat % SEATS)
+
+
+@lru_cache(maxsize=256)
+def _start(place: str) -> int:
+    return int(hashlib.sha256(place.encode()).hexdigest()[:8], 16) % 9_000 + 1_000
 
 
 def part_of(task: Task[Any], phone: Phone, given: Sequence[Any]) -> Body:
