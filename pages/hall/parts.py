@@ -151,7 +151,8 @@ def parts_in(rooms: Rooms, code: str, sent: Sequence[Sent]) -> list[Body | Excep
             refused |= dict.fromkeys(taken, error)
         given |= rooms.parts_of(code, state.scene, {seat for seat, _, _ in taken.values()})
     return [
-        refused.get(place) or _part(state, tasks[one.language], seats[one.owner], given) for place, one in enumerate(sent)
+        refused.get(place) or _part(state, tasks[one.language], seats[one.owner], given)
+        for place, one in enumerate(sent)
     ]
 
 

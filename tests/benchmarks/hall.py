@@ -277,7 +277,7 @@ async def _lecture(address: str, process: int, count: int, lecture: Lecture) -> 
     memory = memory_mb(process)
     headers, _ = await _request(address, "GET", f"/?lecture={LECTURE}")
     cookie = headers["set-cookie"].split(";")[0]
-    made = await _asked(address, "/room/open", {"lecture": LECTURE, "language": "en", "scene": 1}, cookie)
+    made = await _asked(address, "/room/open", {"lecture": LECTURE, "language": "en", "scene": 2}, cookie)
     code, secret = made["code"], made["secret"]
     phones, kilobytes = await _join(address, code, count)
     hall = Hall(address, code, secret, phones, Listener(f"/room/{code}/lecturer", {"secret": secret}, cookie))
@@ -314,7 +314,7 @@ async def _lecture(address: str, process: int, count: int, lecture: Lecture) -> 
 
 async def _class(hall: Hall, cookie: str, lecture: Lecture) -> tuple[Hall, int, bool]:
     """Let the same phones do their parts in a room of its own; return it, and how much the last scene was given."""
-    made = await _asked(hall.address, "/room/open", {"lecture": CLASS, "language": "en", "scene": 1}, cookie)
+    made = await _asked(hall.address, "/room/open", {"lecture": CLASS, "language": "en", "scene": 2}, cookie)
     code, secret = made["code"], made["secret"]
     phones = [Listener(f"/room/{code}/events", cookie=phone.cookie) for phone in hall.phones]
     own = Hall(hall.address, code, secret, phones, Listener(f"/room/{code}/lecturer", {"secret": secret}, cookie))
