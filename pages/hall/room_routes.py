@@ -35,7 +35,7 @@ from pages.serving.limits import limits
 from pages.serving.owners import is_home, owner_in, person_of
 from transformer_core.warm_process import ProcessDiedError
 
-MOST_BODY, MOST_READ_AT_ONCE = 8_192, 256  # bytes
+MOST_BODY = 8_192  # bytes
 SECONDS_BETWEEN_ANSWERS, MOST_ANSWERS_A_SECOND = 0.3, 400
 SECONDS_BETWEEN_LOOKS = 1.0
 WRONG_AT_ONCE, SECONDS_OF_A_WRONG_CODE = 8, 1.0
@@ -102,13 +102,13 @@ def read_body(body: bytes) -> Body:
 
 
 async def _body(request: Request) -> Body:
-    """Return what a request says; what is longer than a few words is read in a thread."""
+    """Return what a request says, read in a thread."""
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > MOST_BODY:
             raise RefusalError(413, "room.bad")
-    return read_body(body) if len(body) < MOST_READ_AT_ONCE else await run_in_threadpool(read_body, body)
+    return await run_in_threadpool(read_body, body)
 
 
 def _code(request: Request) -> str:
