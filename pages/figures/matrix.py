@@ -253,7 +253,6 @@ class MatrixFigure:
         quantity: What a value is, printed at the colour bar.
         note: A caption, printed below.
         filename: Of exports, without ending.
-        version: Any text that names this state; `data-painted` carries it once it is on the screen.
         explain: The arithmetic of one head.
         paint: Id of the panel, a mask, whose cells a person may paint where the figure is mounted in a page.
         brush: The number that strokes on that panel write; it is then no mask, and exact.
@@ -278,7 +277,6 @@ class MatrixFigure:
     quantity: str = ""
     note: str = ""
     filename: str = "matrix"
-    version: str = ""
     explain: Explain | None = None
     paint: str | None = None
     brush: float | None = None
@@ -352,7 +350,7 @@ class MatrixFigure:
             "panels": panels,
             "caption": list(caption),
             "key": key,
-            "version": version or self.version,
+            "version": version,
             "chooses": list(self.chooses),
             "pins_for": self.pins_for and list(self.pins_for),
             "paint": self.paint and {"panel": self.paint, "stamp": stamp},

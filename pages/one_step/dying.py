@@ -133,11 +133,10 @@ def _show_tokens(view: View, answer: Answer[DyingGradients], site: str) -> None:
         getattr(profiles[name], site),
         answer.value.tokens,
         strings("one_step_map"),
-        strings("matrix"),
         bounds=bounds,
-        version=f"{answer.arguments['cause']}|{name}|{site}|{view.encoding.text}",
     )
-    picture = Picture("one_step_tokens", figure, answer, of={"variant": name, "site": site})
+    state = f"{answer.arguments['cause']}|{name}|{site}|{view.encoding.text}"
+    picture = Picture("one_step_tokens", figure, answer, of={"variant": name, "site": site}, version=state)
     show_picture(picture)
     say(t("one_step.map_note", least=f"{bounds[0]:g}"), small=True)
     export_picture(picture)

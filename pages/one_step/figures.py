@@ -53,7 +53,7 @@ def _panel(found: Gradient, title: str, scale: Scale, words: Words) -> Panel:
 
 
 def gradient_board(
-    found: Sequence[Gradient], titles: Sequence[str], words: Words, ui: Words, *, selected: str, own: bool, version: str
+    found: Sequence[Gradient], titles: Sequence[str], words: Words, *, selected: str, own: bool
 ) -> MatrixFigure:
     """Draw the gradient of every matrix; a click chooses one.
 
@@ -61,7 +61,6 @@ def gradient_board(
         titles: one a matrix.
         words: row, column, quantity.
         own: each has a scale of its own; else one scale holds all.
-        version: names this state.
     """
     whole = Scale.of("signed", *(one.values for one in found))
     scales = [Scale.of("signed", one.values) if own else whole for one in found]
@@ -73,20 +72,16 @@ def gradient_board(
         panels,
         rows,
         cols,
-        ui,
         columns=min(COLUMNS, len(panels)),
         role="residual",
         layout="grid",
         selected=selected,
         quantity=words["quantity"],
         filename="one_step_gradients",
-        version=version,
     )
 
 
-def gradient_picture(
-    found: Gradient, title: str, words: Words, ui: Words, *, cell: tuple[int, int], version: str
-) -> MatrixFigure:
+def gradient_picture(found: Gradient, title: str, words: Words, *, cell: tuple[int, int]) -> MatrixFigure:
     """Draw the gradient of one matrix with the followed weight's cell pinned."""
     panel = _panel(found, title, Scale.of("signed", found.values), words)
     down, across = found.block
@@ -96,14 +91,12 @@ def gradient_picture(
         (panel,),
         panel.rows,
         panel.cols,
-        ui,
         role="residual",
         detail="exact",
         layout="single",
         cell=(cell[0] // down, cell[1] // across),
         quantity=words["quantity"],
         filename="one_step_gradient",
-        version=version,
     )
 
 
@@ -178,9 +171,7 @@ def _sweep(across: str, up: str, names: tuple[str, ...], ends: tuple[float, floa
     return alt.layer(level, label, line, marks)
 
 
-def token_map(
-    values: np.ndarray, tokens: Sequence[str], words: Words, ui: Words, *, bounds: tuple[float, float], version: str
-) -> MatrixFigure:
+def token_map(values: np.ndarray, tokens: Sequence[str], words: Words, *, bounds: tuple[float, float]) -> MatrixFigure:
     """Draw how large the gradient is in each layer at each token, as a power of ten.
 
     Shapes:
@@ -197,12 +188,10 @@ def token_map(
         (Panel("map", "", powers, Scale("count", *bounds)),),
         Axis(words["layer"], layers),
         Axis(words["token"], tuple(f"{place} {token}" for place, token in enumerate(tokens))),
-        ui,
         role="weights",
         detail="exact",
         quantity=words["power"],
         filename="one_step_tokens",
-        version=version,
     )
 
 

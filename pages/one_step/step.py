@@ -77,21 +77,20 @@ def _pictures(
     view: View, values: Values, found: Answer[LearningStep], one: Answer[OneGradient], cell: tuple[int, int]
 ) -> tuple[Picture, Picture]:
     """Return the gradient of every matrix, and that of the chosen one with its weight."""
-    words, ui, matrices = strings("one_step_matrix"), strings("matrix"), found.value.matrices
-    about = found.arguments
+    words, matrices, about = strings("one_step_matrix"), found.value.matrices, found.arguments
     state = f"{about['answer']!r}|{about['rule']}|{about['taken']}|{view.encoding.text}|{values[OWN_SCALES]}"
     board = gradient_board(
         matrices,
         [shortest(view, matrix.name) for matrix in matrices],
         words,
-        ui,
         selected=values[MATRIX],
         own=values[OWN_SCALES],
-        version=state,
     )
-    name = short(view, values[MATRIX])
-    large = gradient_picture(one.value, name, words, ui, cell=cell, version=f"{state}|{values[MATRIX]}")
-    return Picture("one_step_board", board, found, pins=False), Picture("one_step_matrix", large, one, pins=False)
+    large = gradient_picture(one.value, short(view, values[MATRIX]), words, cell=cell)
+    return (
+        Picture("one_step_board", board, found, pins=False, version=state),
+        Picture("one_step_matrix", large, one, pins=False, version=f"{state}|{values[MATRIX]}"),
+    )
 
 
 def _numbers(found: LearningStep) -> dict[str, Number]:
