@@ -202,6 +202,7 @@ def test_a_head_is_switched_off_and_a_row_of_the_tendencies_chooses_its_head(pag
     wait_link(page, layer="1", head="1")
 
 
+@pytest.mark.nightly
 def test_a_head_over_a_corpus_is_tapped_and_its_row_is_the_same_on_the_text_alone(page: Page, address: str) -> None:
     visit(page, address, "attention", attention_part="corpus", corpus_texts="12", lang="en")
     row = page.locator(".looked").first

@@ -57,6 +57,7 @@ def test_the_arrow_keys_go_through_all_scenes(own_page: Page, address: str, name
     expect(page.locator("h1")).to_have_text(lecture.scenes[-1].title)
 
 
+@pytest.mark.nightly
 def test_a_clicker_home_end_and_numbers_find_their_scene_whose_question_is_asked_and_then_answered(
     own_page: Page, address: str
 ) -> None:
