@@ -60,9 +60,9 @@ class Relay:
         threading.Thread(target=self._connect, name="cluster", daemon=True).start()
 
     def compute(self, call: bytes, tell: Tell) -> Message:
-        """Compute a call on the cluster if it can be reached and has room, else here."""
+        """Compute a call on the cluster if it can be reached and has room, else here, where errors are told as well."""
         if self._connected.is_set():
-            with suppress(RunError, TimeoutError):
+            with suppress(Exception):  # what cannot be opened or sent, either
                 return self._there(call, tell)
         return compute(call, tell)
 
