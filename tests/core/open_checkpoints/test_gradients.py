@@ -39,7 +39,7 @@ def opened(name: str, folder: Path) -> tuple[Bundle, tuple[Tensor, ...], Callabl
     written(architecture, folder, **changes)
     bundle = load(folder, device="cpu")
     assert bundle.kind == kind
-    encoding = bundle.tokenizer.encode("a glass café, 你好!")
+    encoding = bundle.tokenizer.encode("a glass café, 你好!", max_len=bundle.config.max_len)
     target = bundle.tokenizer.encode("好 a glass").ids if kind == "translation" else None
     inputs = (encoding.ids, *((target,) if target else ()))
     return bundle, tuple(torch.tensor([ids]) for ids in inputs), text_loss(bundle, encoding, target_ids=target)
