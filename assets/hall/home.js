@@ -82,7 +82,7 @@ main.append(el("p", "", about));
 for (const scene of scenes) {
   const figures = scene.figures.map(figure), places = figures.map(([place]) => place);
   const read = scene.sentences.map((sentence) => el("blockquote", "", sentence));
-  const missing = figures.length ? "" : el("p", "quiet", fill(words.without, { screen: scene.screen }));
+  const missing = figures.length ? "" : el("p", "quiet missing", fill(words.without, { screen: scene.screen }));
   main.append(el("article", "", el("h2", "", `${scene.number}. ${scene.title}`), el("div", "", ...build(scene.text)),
     ...read, ...(scene.each ? ofClass(scene) : []), scene.question ? question(scene, places) : "", ...places, missing));
   for (const [, draw] of figures) draw();

@@ -198,7 +198,7 @@ def test_a_lecture_opens_anywhere_with_its_figures_alive(
     expect(at_home.locator("article h2")).to_have_text(
         [f"{number}. {scene.title}" for number, scene in enumerate(lecture.scenes, 1)]
     )
-    expect(at_home.locator(".quiet")).to_have_count(0)
+    expect(at_home.locator(".missing")).to_have_count(0)
     questions = at_home.locator(".question")
     expect(questions).to_have_count(sum(scene.question is not None for scene in lecture.scenes))
     for question in questions.all():
