@@ -185,7 +185,7 @@ def pool(two_nodes: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(ADDRESS, two_nodes)
     made, numbers = Pool(1, ON_CLUSTER), itertools.count()
     monkeypatch.setattr(asking, "pool", lambda: made)
-    wait_for(lambda: answer(heavy_work.placed, number=next(numbers)))
+    wait_for(lambda: answer(heavy_work.placed, number=next(numbers)), 240)  # a fresh node unpacks and imports first
     yield made
     made.close()
     forget_answers()
@@ -224,11 +224,16 @@ def test_what_nobody_waits_for_ends_on_its_node_and_what_a_node_loses_the_relay_
 
 @pytest.mark.nightly
 def test_where_runs_have_all_processors_the_relay_computes(pool: Pool, runner: RayRunner, gated) -> None:
-    for store, gate in (gated(SHORT), gated(SHORT)):
+    both = [gated(SHORT), gated(SHORT)]
+    for store, gate in both:
         runner.start(store)
         gate.let(1)
         wait_for(lambda store=store: store.status().step == 1)
     assert answer(heavy_work.placed, number=-1) is False
+    for store, gate in both:  # what nobody takes over keeps its processor
+        gate.open()
+        in_state(store, "finished")
+        wait_for(lambda store=store: placed(store.folder) is None)
 
 
 @pytest.mark.nightly
