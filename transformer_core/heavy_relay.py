@@ -21,7 +21,7 @@ from transformer_core.training.runs.cluster.ray_cluster import RayCluster, Resou
 from transformer_core.training.runs.cluster.remote_run import require_versions, versions
 from transformer_core.training.runs.errors import RunError
 
-PATIENCE_WITH_PLACE = 30.0  # a node's first call unpacks the project and imports torch
+PATIENCE_WITH_PLACE, PATIENCE_WITH_NODE = 10.0, 3_600.0  # runs may hold all processors for long
 SECONDS_BETWEEN_TRIES = 30.0
 MOST_SENT = 4  # models that the cluster keeps for a relay
 
@@ -92,12 +92,13 @@ class Relay:
         return self._sent[place]
 
     def _connect(self) -> None:
-        """Connect; a cluster that fails can keep this for minutes, and calls do not wait for it."""
+        """Connect, and wait for a node that has unpacked the project and imported torch; no call waits for that."""
         while not self._connected.is_set():
             try:
                 self._cluster.connect()
+                self._cluster.answer(self._cluster.compute(versions, Resources()), PATIENCE_WITH_NODE)
                 self._connected.set()
-            except RunError:
+            except (RunError, TimeoutError):
                 time.sleep(SECONDS_BETWEEN_TRIES)
 
 

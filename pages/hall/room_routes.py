@@ -381,21 +381,23 @@ _serving: dict[str, asyncio.Task[None]] = {}
 
 async def _serve(code: str) -> None:
     """Serve what phones of a room sent until nothing waits, all that came meanwhile together."""
-    while waiting := _waiting.pop(code, None):
-        try:
-            found = await run_in_threadpool(parts_in, rooms(), code, [sent for sent, _ in waiting])
-        except Exception as error:
-            found = [error] * len(waiting)
-        for (_, answer), one in zip(waiting, found or [None] * len(waiting), strict=True):
-            if answer.done():  # who asked has gone
-                continue
-            if isinstance(one, Exception):
-                answer.set_exception(one)
-            else:
-                answer.set_result(one)
-        if any(sent.gives for sent, _ in waiting):
-            changed(code, at_once=False)
-    del _serving[code]
+    try:
+        while waiting := _waiting.pop(code, None):
+            try:
+                found = await run_in_threadpool(parts_in, rooms(), code, [sent for sent, _ in waiting])
+            except Exception as error:
+                found = [error] * len(waiting)
+            for (_, answer), one in zip(waiting, found or [None] * len(waiting), strict=True):
+                if answer.done():  # who asked has gone
+                    continue
+                if isinstance(one, Exception):
+                    answer.set_exception(one)
+                else:
+                    answer.set_result(one)
+            if any(sent.gives for sent, _ in waiting):
+                changed(code, at_once=False)
+    finally:  # whatever happens, the next phone starts this anew
+        del _serving[code]
 
 
 async def _phone(request: Request, body: Body) -> Response:

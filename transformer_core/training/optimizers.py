@@ -74,6 +74,11 @@ def orthogonalized(matrix: Tensor) -> Tensor:
     return wide if matrix.shape[0] <= matrix.shape[1] else wide.T
 
 
+def muon_scale(matrix: Tensor) -> float:
+    """Return what Muon multiplies an orthogonal matrix (row, column) by, so that its steps are as large as AdamW's."""
+    return 0.2 * math.sqrt(max(matrix.shape))
+
+
 class Muon(torch.optim.Optimizer):
     """Steps of orthogonal matrices along the mean gradient (Jordan et al. 2024), of the size of AdamW's.
 
@@ -96,7 +101,7 @@ class Muon(torch.optim.Optimizer):
                 mean.lerp_(matrix.grad, 1 - MUON_MOMENTUM)
                 update = orthogonalized(matrix.grad.lerp(mean, MUON_MOMENTUM))
                 matrix.mul_(1 - rate * group["weight_decay"])
-                matrix.add_(update, alpha=-0.2 * rate * math.sqrt(max(matrix.shape)))
+                matrix.add_(update, alpha=-rate * muon_scale(matrix))
 
 
 class MuonAndAdamW(torch.optim.Optimizer):

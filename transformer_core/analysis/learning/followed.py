@@ -17,7 +17,7 @@ from transformer_core.analysis.learning.steps import after_step, rate_of, walk
 from transformer_core.config import require_index
 from transformer_core.progress import counted
 from transformer_core.prompt import Prompt
-from transformer_core.training.optimizers import MUON_MOMENTUM, orthogonalized
+from transformer_core.training.optimizers import MUON_MOMENTUM, muon_scale, orthogonalized
 
 
 def require_weight(prompt: Prompt, parameter: str, row: int, col: int) -> None:
@@ -116,7 +116,7 @@ def followed_weight(
         rule = "adamw"
     elif rule == "muon":
         mean = found.step_of(parameter)[1]["momentum_buffer"]
-        mixed, scale = slope.lerp(mean, MUON_MOMENTUM), 0.2 * math.sqrt(max(mean.shape))
+        mixed, scale = slope.lerp(mean, MUON_MOMENTUM), muon_scale(mean)
         numbers = {"mean_before": at(earlier.get("momentum_buffer")), "mean": at(mean), "mean_decay": MUON_MOMENTUM}
         numbers |= {"mixed": at(mixed), "orthogonal": at(orthogonalized(mixed)), "scale": scale}
         computed = kept - rate * scale * numbers["orthogonal"]

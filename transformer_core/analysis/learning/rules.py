@@ -5,7 +5,6 @@ Sutskever et al. 2013, eq. 1; Muon: Jordan et al. 2024. The optimizers themselve
 of everything.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_core.training.config import Optimizer, TrainConfig
-from transformer_core.training.optimizers import MUON_MOMENTUM, make_optimizer, orthogonalized
+from transformer_core.training.optimizers import MUON_MOMENTUM, make_optimizer, muon_scale, orthogonalized
 
 Rule = Literal["adamw", "sgd", "momentum", "muon"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -62,7 +61,7 @@ def move_at_one(weight: Tensor, slope: Tensor, state: State, group: Mapping[str,
     if "momentum" in group:
         return -then.get("momentum_buffer", slope.add(weight, alpha=decay))
     update = orthogonalized(slope.lerp(then["momentum_buffer"], MUON_MOMENTUM)).to(weight.dtype)
-    return (weight * -decay).add_(update, alpha=-0.2 * math.sqrt(max(weight.shape)))
+    return (weight * -decay).add_(update, alpha=-muon_scale(weight))
 
 
 def optimizer_of(model: nn.Module, rule: Rule) -> torch.optim.Optimizer:
